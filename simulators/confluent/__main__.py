@@ -11,12 +11,12 @@ from typing import Final
 
 from simulators.aws import settings
 from simulators.confluent import controls
-from simulators.confluent.calls import Plane
-from simulators.confluent.flink_remote import FLINK_PYTHON, FlinkEngine, FlinkWorker
+from simulators.confluent.flink.engine import FLINK_PYTHON, FlinkEngine, FlinkWorker
+from simulators.confluent.model import Plane
+from simulators.confluent.organization import Delays
 from simulators.confluent.server import Listening
 from simulators.confluent.simulation import REGION, Simulation
 from simulators.confluent.tableflow_lake import Lake
-from simulators.confluent.world import Delays
 from simulators.core import server as serving
 
 EXIT_NOT_STARTED: Final = 3

@@ -14,11 +14,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from simulators.confluent import controls
-from simulators.confluent.authentication import authenticate
-from simulators.confluent.calls import CONTROL, FLINK, ICEBERG, KAFKA, REGISTRY, Answer, Call, KeyKind, Plane, Route
-from simulators.confluent.kinds.api_keys import ApiKey
-from simulators.confluent.refusals import Refusal
-from simulators.confluent.registry import ROUTES
+from simulators.confluent.errors import ApiError as Refusal
+from simulators.confluent.http import CONTROL, FLINK, ICEBERG, KAFKA, REGISTRY, Answer, Call, Route, authenticate
+from simulators.confluent.model import ApiKey, KeyKind, Plane
+from simulators.confluent.routes import ROUTES
 from simulators.confluent.simulation import Simulation
 
 _LOG: Final = logging.getLogger(__name__)

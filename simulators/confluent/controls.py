@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
-from simulators.confluent.kinds.schema_registries import of_environment
 from simulators.confluent.limits import RateLimit
+from simulators.confluent.record_reader import BadRecord as Bad
+from simulators.confluent.record_reader import Reader
 from simulators.confluent.simulation import Simulation
-from simulators.confluent.tableflow_records import Bad, Reader
 from simulators.tableflow.kafka import Record
 
 PREFIX: Final = "/_simulator"
@@ -85,7 +85,7 @@ def _records(simulation: Simulation, body: dict[str, Any]) -> dict[str, Any]:
     world, found = simulation.world, []
     world.clock.run_due()
     for cluster in world.clusters.values():
-        registry, topic = of_environment(world, cluster.environment), cluster.topics.get(str(body["topic"]))
+        registry, topic = world.registry_of(cluster.environment), cluster.topics.get(str(body["topic"]))
         if registry and topic and (latest := registry.schemas.latest(f"{topic.name}-value")):
             reader = Reader(registry.schemas, json.loads(latest.text), upserts=False)
             found += [_shown(each) for each in reader.read(topic.name, topic.messages)]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from simulators.confluent.refusals import Refusal, immutable, invalid
+from simulators.confluent.errors import ApiError, immutable, invalid
 
 _TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
 
@@ -76,5 +76,5 @@ class Fields:
                 raise invalid(self.at(name), f"{self.at(name)} is required")
             return default
         if not isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
-            raise Refusal(400, f"{self.at(name)} must be of type {kind}", code="bad_request", pointer=self.at(name))
+            raise ApiError(400, f"{self.at(name)} must be of type {kind}", code="bad_request", pointer=self.at(name))
         return value

@@ -10,7 +10,7 @@ import uvicorn
 
 from simulators.confluent import controls
 from simulators.confluent.application import Application
-from simulators.confluent.calls import Plane
+from simulators.confluent.model import Plane
 from simulators.confluent.simulation import Simulation
 from simulators.core import server as serving
 from simulators.core.faults import FaultClient, FaultInjector

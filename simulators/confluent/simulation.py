@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from simulators.confluent.calls import KeyKind, Plane
-from simulators.confluent.flink_engine import PaperEngine
+from simulators.confluent.flink.paper import PaperEngine
 from simulators.confluent.kinds import api_keys, environments
 from simulators.confluent.limits import RateLimit
-from simulators.confluent.world import Delays, Quotas, World
+from simulators.confluent.model import ApiKey, Engine, KeyKind, Plane
+from simulators.confluent.organization import Delays, Quotas
+from simulators.confluent.organization import Organization as World
+from simulators.confluent.tableflow_lake import Lake
 from simulators.core.clock import Clock
-
-if TYPE_CHECKING:
-    from simulators.confluent.flink_engine import Engine
-    from simulators.confluent.kinds.api_keys import ApiKey
-    from simulators.confluent.tableflow_lake import Lake
 
 REGION: Final = "eu-west-1"
 

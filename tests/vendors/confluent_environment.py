@@ -12,7 +12,7 @@ from lambdas.shared.http import Session
 from lambdas.shared.redaction import ApiKey, Secret
 from simulators.confluent import controls
 from simulators.confluent.application import Application
-from simulators.confluent.calls import Plane
+from simulators.confluent.model import Plane
 from simulators.confluent.simulation import Simulation
 
 ADDRESSES = {plane: f"http://127.0.0.1:{port}" for port, plane in enumerate(Plane, start=7001)}

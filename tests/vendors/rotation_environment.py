@@ -34,10 +34,10 @@ from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Snowflake
 from simulators.confluent.application import Application
-from simulators.confluent.authentication import find_key
-from simulators.confluent.calls import Plane
+from simulators.confluent.http import find_key
+from simulators.confluent.model import Plane
+from simulators.confluent.organization import Delays
 from simulators.confluent.simulation import REGION, Simulation
-from simulators.confluent.world import Delays
 from simulators.core.faults import FaultInjector
 from simulators.snowflake import engine as sql_engine
 from simulators.snowflake.application import Application as SnowflakeApplication

@@ -14,7 +14,7 @@ from wire import Killed
 
 from lambdas.rotation.versions import DAY, PENDING_LIFE
 from lambdas.shared.errors import LakeferryError, Refused, Transient
-from simulators.confluent.world import Quotas
+from simulators.confluent.organization import Quotas
 
 
 @pytest.fixture

@@ -6,14 +6,13 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
-import attrs
-
 from simulators.confluent.authorization import allowed
-from simulators.confluent.calls import CONTROL, Answer, Call, KeyKind, Plane, Route
+from simulators.confluent.errors import forbidden, invalid, over_quota
 from simulators.confluent.fields import Fields
-from simulators.confluent.refusals import forbidden, invalid, over_quota
-from simulators.confluent.resources import Kind, Resource
-from simulators.confluent.world import World
+from simulators.confluent.http import CONTROL, Answer, Call, Route
+from simulators.confluent.model import ApiKey, KeyKind, Plane
+from simulators.confluent.organization import Organization
+from simulators.confluent.resources import Kind
 
 KIND: Final = Kind("iam/v2", "ApiKey", "/iam/v2/api-keys")
 _VERSIONS: Final = {
@@ -32,100 +31,89 @@ _PATHS: Final = {
 }
 
 
-@attrs.define
-class ApiKey(Resource):
-    """`resource` is what it opens: a cluster's id, a Schema Registry's, environment and Flink region, or a fixed word."""
-
-    secret: str = attrs.field(repr=False)
-    owner: str
-    kind: KeyKind
-    resource: str
-    usable: float
-    name: str = ""
-    description: str = ""
-
-
-def issue(world: World, owner: str, kind: KeyKind, resource: str, *, delay: float, texts: tuple[str, str] = ("", "")) -> ApiKey:
+def issue(
+    org: Organization, owner: str, kind: KeyKind, resource: str, *, delay: float, texts: tuple[str, str] = ("", "")
+) -> ApiKey:
     """A key that works `delay` seconds from now. `texts` are its display name and description."""
-    new, now = "".join(world.random.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=16)), world.clock.now()
+    new, now = "".join(org.random.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=16)), org.clock.now()
     secret = secrets.token_urlsafe(48)
-    key = ApiKey(new, f"{world.crn}/api-key={new}", now, now, secret, owner, kind, resource, now + delay, *texts)
-    world.api_keys[new] = key
+    key = ApiKey(new, f"{org.crn}/api-key={new}", now, now, secret, owner, kind, resource, now + delay, *texts)
+    org.api_keys[new] = key
     return key
 
 
-def document(world: World, key: ApiKey, *, reveal: bool = False) -> dict[str, Any]:
+def document(org: Organization, key: ApiKey, *, reveal: bool = False) -> dict[str, Any]:
     spec = {
         "display_name": key.name,
         "description": key.description,
-        "owner": _owner(world, key),
-        "resource": _resource(world, key),
+        "owner": _owner(org, key),
+        "resource": _resource(org, key),
     }
-    return KIND.header(world, key) | {"spec": spec | ({"secret": key.secret} if reveal else {})}
+    return KIND.header(org, key) | {"spec": spec | ({"secret": key.secret} if reveal else {})}
 
 
-def _owner(world: World, key: ApiKey) -> dict[str, str]:
-    person = key.owner == world.owner
+def _owner(org: Organization, key: ApiKey) -> dict[str, str]:
+    person = key.owner == org.owner
     path, crn = ("users", "user") if person else ("service-accounts", "service-account")
-    related = f"{world.addresses[Plane.CLOUD]}/iam/v2/{path}/{key.owner}"
-    named = {"id": key.owner, "related": related, "resource_name": f"{world.crn}/{crn}={key.owner}"}
+    related = f"{org.addresses[Plane.CLOUD]}/iam/v2/{path}/{key.owner}"
+    named = {"id": key.owner, "related": related, "resource_name": f"{org.crn}/{crn}={key.owner}"}
     return named | {"api_version": "iam/v2", "kind": "User" if person else "ServiceAccount"}
 
 
-def _resource(world: World, key: ApiKey) -> dict[str, str]:
-    related = f"{world.addresses[Plane.CLOUD]}{_PATHS[key.kind]}/{key.resource}"
-    holder = world.clusters.get(key.resource) or world.schema_registries.get(key.resource)
-    named = {"id": key.resource, "related": related, "resource_name": holder.crn if holder else f"{world.crn}/{key.resource}"}
+def _resource(org: Organization, key: ApiKey) -> dict[str, str]:
+    related = f"{org.addresses[Plane.CLOUD]}{_PATHS[key.kind]}/{key.resource}"
+    holder = org.clusters.get(key.resource) or org.schema_registries.get(key.resource)
+    named = {"id": key.resource, "related": related, "resource_name": holder.crn if holder else f"{org.crn}/{key.resource}"}
     return named | {"api_version": _VERSIONS[key.kind], "kind": key.kind.value}
 
 
 def create(call: Call) -> Answer:
-    world, spec = call.world, Fields(call.body).inside("spec")
-    if len(world.api_keys) >= world.quotas.api_keys:
-        raise over_quota("apikeys_per_org", world.quotas.api_keys)
+    org, spec = call.org, Fields(call.body).inside("spec")
+    if len(org.api_keys) >= org.quotas.api_keys:
+        raise over_quota("apikeys_per_org", org.quotas.api_keys)
     owner = spec.reference("owner")
-    if owner not in world.service_accounts and owner != world.owner:
+    if owner not in org.service_accounts and owner != org.owner:
         raise invalid("/spec/owner/id", f"owner {owner} does not exist")
-    kind, resource, scope = _target(world, call.body["spec"].get("resource"))
-    if call.principal != owner and not allowed(world, call.principal, "admin", scope):
+    kind, resource, scope = _target(org, call.body["spec"].get("resource"))
+    if call.principal != owner and not allowed(org, call.principal, "admin", scope):
         raise forbidden()
-    delay = world.delays.kafka_key if kind is KeyKind.KAFKA else world.delays.other_key
+    delay = org.delays.kafka_key if kind is KeyKind.KAFKA else org.delays.other_key
     texts = (spec.text("display_name"), spec.text("description"))
-    key = issue(world, owner, kind, resource, delay=delay, texts=texts)
-    return Answer(202, document(world, key, reveal=True))
+    key = issue(org, owner, kind, resource, delay=delay, texts=texts)
+    return Answer(202, document(org, key, reveal=True))
 
 
-def _target(world: World, given: Any) -> tuple[KeyKind, str, str]:
+def _target(org: Organization, given: Any) -> tuple[KeyKind, str, str]:
     """The kind, what the key opens, and the scope of who may make it."""
     if given is None:
-        return KeyKind.CLOUD, "cloud", world.crn
+        return KeyKind.CLOUD, "cloud", org.crn
     fields = Fields({"resource": given}, "/spec").inside("resource")
     name = fields.text("id", required=True)
-    if cluster := world.clusters.get(name):
+    if cluster := org.clusters.get(name):
         return KeyKind.KAFKA, name, cluster.scope
-    if registry := world.schema_registries.get(name):
+    if registry := org.schema_registries.get(name):
         return KeyKind.REGISTRY, name, registry.crn
     if name == "tableflow":
         fields.choice("kind", ["Tableflow"], "Tableflow")
-        return KeyKind.TABLEFLOW, name, world.crn
-    return _flink_region(world, fields, name)
+        return KeyKind.TABLEFLOW, name, org.crn
+    return _flink_region(org, fields, name)
 
 
-def _flink_region(world: World, fields: Fields, name: str) -> tuple[KeyKind, str, str]:
-    if name.removeprefix("aws.") not in world.flink_regions:
+def _flink_region(org: Organization, fields: Fields, name: str) -> tuple[KeyKind, str, str]:
+    if name.removeprefix("aws.") not in org.flink_regions:
         raise invalid("/spec/resource/id", f"resource {name} does not exist")
-    environment = world.environments.get(fields.text("environment", required=True))
+    environment = org.environments.get(fields.text("environment", required=True))
     if environment is None:
         raise invalid("/spec/resource/environment", "environment does not exist")
     return KeyKind.FLINK, f"{environment.id}.{name}", environment.crn
 
 
 def read(call: Call) -> Answer:
-    return Answer(200, document(call.world, _found(call)))
+    return Answer(200, document(call.org, _found(call)))
 
 
 def listing(call: Call) -> Answer:
-    return KIND.page(call, [each for each in call.world.api_keys.values() if _chosen(each, call.query)], document)
+    return KIND.page(call, [each for each in call.org.api_keys.values() if _chosen(each, call.query)], document)
 
 
 def _chosen(key: ApiKey, query: Mapping[str, str]) -> bool:
@@ -138,18 +126,18 @@ def update(call: Call) -> Answer:
     if "resource" in spec:
         spec.inside("resource").keep("id", key.resource)
     key.name, key.description = spec.text("display_name", key.name), spec.text("description", key.description)
-    key.updated = call.world.clock.now()
-    return Answer(200, document(call.world, key))
+    key.updated = call.org.clock.now()
+    return Answer(200, document(call.org, key))
 
 
 def delete(call: Call) -> Answer:
-    del call.world.api_keys[_found(call).id]
+    del call.org.api_keys[_found(call).id]
     return Answer(204)
 
 
 def _found(call: Call) -> ApiKey:
     """A key that is gone reads as forbidden: so it does at the vendor."""
-    key = call.world.api_keys.get(call.parameters["id"])
+    key = call.org.api_keys.get(call.parameters["id"])
     if key is None:
         raise forbidden("Forbidden Access")
     return key

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import attrs
-
-from simulators.confluent import access, crn, regions
-from simulators.confluent.calls import CONTROL, Answer, Call, Plane, Route
+from simulators.confluent import access, regions
+from simulators.confluent.errors import ApiError, conflict, forbidden, immutable, invalid, over_quota
 from simulators.confluent.fields import Fields
+from simulators.confluent.http import CONTROL, Answer, Call, Route
 from simulators.confluent.kinds import schema_registries
-from simulators.confluent.refusals import Refusal, conflict, forbidden, immutable, invalid, over_quota
-from simulators.confluent.resources import Kind, Resource, reference
-from simulators.confluent.world import CLOUD, World
-
-if TYPE_CHECKING:
-    from simulators.confluent.kafka_log import KafkaTopic
+from simulators.confluent.model import Cluster, Plane
+from simulators.confluent.organization import CLOUD, Organization
+from simulators.confluent.resources import Kind, reference
 
 KIND: Final = Kind("cmk/v2", "Cluster", "/cmk/v2/clusters")
 #: What the vendor may answer in place of what was asked for.
@@ -23,35 +19,12 @@ _AVAILABILITY: Final = {"SINGLE_ZONE": "LOW", "MULTI_ZONE": "HIGH", "LOW": "LOW"
 _TYPES: Final = ("Basic", "Standard")
 
 
-@attrs.define
-class Cluster(Resource):
-    environment: str
-    region: str
-    name: str
-    availability: str
-    type: str
-    max_ecku: int | None
-    protected: bool
-    phase: str = "PROVISIONING"
-    deleting: bool = False
-    topics: dict[str, KafkaTopic] = attrs.Factory(dict)
-    acls: list[dict[str, str]] = attrs.Factory(list)
-
-    @property
-    def scope(self) -> str:
-        """The CRN that roles on the cluster are bound at."""
-        return crn.cluster_scope(self.crn)
-
-    def inside(self, kind: str, name: str) -> str:
-        return f"{self.crn}/{kind}={name}"
+def within(org: Organization, environment: str) -> list[Cluster]:
+    return [each for each in org.clusters.values() if each.environment == environment]
 
 
-def within(world: World, environment: str) -> list[Cluster]:
-    return [each for each in world.clusters.values() if each.environment == environment]
-
-
-def document(world: World, cluster: Cluster) -> dict[str, Any]:
-    environment = world.environments[cluster.environment]
+def document(org: Organization, cluster: Cluster) -> dict[str, Any]:
+    environment = org.environments[cluster.environment]
     config = {"kind": cluster.type} | ({"max_ecku": cluster.max_ecku} if cluster.max_ecku else {})
     spec = {
         "display_name": cluster.name,
@@ -60,62 +33,62 @@ def document(world: World, cluster: Cluster) -> dict[str, Any]:
         "region": cluster.region,
         "config": config,
         "deletion_protection": cluster.protected,
-        "environment": reference(world, environment, "/org/v2/environments"),
+        "environment": reference(org, environment, "/org/v2/environments"),
     }
-    endpoints = _endpoints(world) if cluster.phase == "PROVISIONED" else {}
-    header = KIND.header(world, cluster, f"?environment={environment.id}")
+    endpoints = _endpoints(org) if cluster.phase == "PROVISIONED" else {}
+    header = KIND.header(org, cluster, f"?environment={environment.id}")
     return header | {"spec": spec | endpoints, "status": {"phase": cluster.phase}}
 
 
-def _endpoints(world: World) -> dict[str, Any]:
+def _endpoints(org: Organization) -> dict[str, Any]:
     """Kafka's own protocol isn't simulated: nothing listens at the bootstrap address."""
-    address = world.addresses[Plane.KAFKA]
+    address = org.addresses[Plane.KAFKA]
     bootstrap = "SASL_SSL://127.0.0.1:9092"
     public = {"kafka_bootstrap_endpoint": bootstrap, "http_endpoint": address, "connection_type": "PUBLIC"}
     return {"kafka_bootstrap_endpoint": bootstrap, "http_endpoint": address, "endpoints": {"PUBLIC": public}}
 
 
 def create(call: Call) -> Answer:
-    world, spec = call.world, Fields(call.body).inside("spec")
+    org, spec = call.org, Fields(call.body).inside("spec")
     environment = access.environment_of_body(call, spec)
-    if len(within(world, environment.id)) >= world.quotas.clusters_per_environment:
-        raise over_quota("clusters_per_environment", world.quotas.clusters_per_environment)
+    if len(within(org, environment.id)) >= org.quotas.clusters_per_environment:
+        raise over_quota("clusters_per_environment", org.quotas.clusters_per_environment)
     spec.choice("cloud", [CLOUD])
     region = spec.choice("region", regions.KAFKA)
     kind, max_ecku = _config(spec)
     name = spec.text("display_name", required=True, pattern=r".{1,64}")
     availability = _AVAILABILITY[spec.choice("availability", _AVAILABILITY)]
-    new, now = world.new_id("lkc"), world.clock.now()
+    new, now = org.new_id("lkc"), org.clock.now()
     own_crn = f"{environment.crn}/cloud-cluster={new}/kafka={new}"
     protected = spec.flag("deletion_protection")
     cluster = Cluster(new, own_crn, now, now, environment.id, region, name, availability, kind, max_ecku, protected)
-    world.clusters[new] = cluster
-    world.clock.after(world.delays.cluster, lambda: _provisioned(world, cluster))
-    return Answer(202, document(world, cluster))
+    org.clusters[new] = cluster
+    org.clock.after(org.delays.cluster, lambda: _provisioned(org, cluster))
+    return Answer(202, document(org, cluster))
 
 
-def _config(spec: Fields) -> tuple[str, int | None]:
+def _config(spec: Fields) -> tuple[str, int]:
     config = spec.inside("config")
     kind = config.choice("kind", (*_TYPES, "Dedicated", "Enterprise", "Freight"))
     if kind not in _TYPES:
         raise invalid("/spec/config/kind", f"{kind} clusters need private networking, which is not simulated")
-    return kind, config.whole("max_ecku", 0) or None
+    return kind, config.whole("max_ecku", 0)
 
 
-def _provisioned(world: World, cluster: Cluster) -> None:
+def _provisioned(org: Organization, cluster: Cluster) -> None:
     """With its first cluster, an environment that asked for Stream Governance gets its Schema Registry."""
-    if cluster.id in world.clusters and cluster.environment in world.environments:
+    if cluster.id in org.clusters and cluster.environment in org.environments:
         cluster.phase = "PROVISIONED"
-        schema_registries.appear(world, world.environments[cluster.environment], cluster.region)
+        schema_registries.appear(org, org.environments[cluster.environment], cluster.region)
 
 
 def listing(call: Call) -> Answer:
     environment = access.environment_of_query(call)
-    return KIND.page(call, [each for each in within(call.world, environment.id) if not each.deleting], document)
+    return KIND.page(call, [each for each in within(call.org, environment.id) if not each.deleting], document)
 
 
 def read(call: Call) -> Answer:
-    return Answer(200, document(call.world, _found(call, access.environment_of_query(call).id)))
+    return Answer(200, document(call.org, _found(call, access.environment_of_query(call).id)))
 
 
 def update(call: Call) -> Answer:
@@ -132,38 +105,38 @@ def update(call: Call) -> Answer:
         cluster.type, cluster.max_ecku = kind, max_ecku or cluster.max_ecku
     cluster.name = spec.text("display_name", cluster.name)
     cluster.protected = spec.flag("deletion_protection", cluster.protected)
-    cluster.updated = call.world.clock.now()
-    return Answer(200, document(call.world, cluster))
+    cluster.updated = call.org.clock.now()
+    return Answer(200, document(call.org, cluster))
 
 
 def delete(call: Call) -> Answer:
-    world = call.world
+    org = call.org
     cluster = _found(call, access.environment_of_query(call).id)
     if cluster.protected:
         raise conflict("Deletion protection is on")
-    if any(each.cluster == cluster.id for each in world.connectors.values()):
-        raise Refusal(403, "The cluster has associated connect clusters", code="forbidden_access")
-    if any(key[0] == cluster.id for key in world.tableflow_topics):
+    if any(each.cluster == cluster.id for each in org.connectors.values()):
+        raise ApiError(403, "The cluster has associated connect clusters", code="forbidden_access")
+    if any(key[0] == cluster.id for key in org.tableflow_topics):
         raise conflict("The cluster has topics with Tableflow enabled")
     cluster.deleting = True
-    world.clock.after(world.delays.cluster_deletion, lambda: erase(world, cluster))
+    org.clock.after(org.delays.cluster_deletion, lambda: erase(org, cluster))
     return Answer(204)
 
 
-def erase(world: World, cluster: Cluster) -> None:
+def erase(org: Organization, cluster: Cluster) -> None:
     """The cluster with all that is in it. Its API keys stay, and open nothing."""
-    world.clusters.pop(cluster.id, None)
-    for connector in [each for each in world.connectors.values() if each.cluster == cluster.id]:
-        del world.connectors[connector.id]
-    for key in [key for key in world.tableflow_topics if key[0] == cluster.id]:
-        del world.tableflow_topics[key]
-    for integration in [each for each in world.catalog_integrations.values() if each.cluster == cluster.id]:
-        del world.catalog_integrations[integration.id]
+    org.clusters.pop(cluster.id, None)
+    for connector in [each for each in org.connectors.values() if each.cluster == cluster.id]:
+        del org.connectors[connector.id]
+    for key in [key for key in org.tableflow_topics if key[0] == cluster.id]:
+        del org.tableflow_topics[key]
+    for integration in [each for each in org.catalog_integrations.values() if each.cluster == cluster.id]:
+        del org.catalog_integrations[integration.id]
 
 
 def _found(call: Call, environment: str) -> Cluster:
     """A cluster that is gone reads as forbidden: so it does at the vendor."""
-    found = call.world.clusters.get(call.parameters["id"])
+    found = call.org.clusters.get(call.parameters["id"])
     if found is None or found.environment != environment or found.deleting:
         raise forbidden("Forbidden Access")
     return found

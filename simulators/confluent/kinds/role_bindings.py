@@ -5,31 +5,20 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import unquote
 
-import attrs
-
-from simulators.confluent import access
+from simulators.confluent import authorization
 from simulators.confluent.authorization import may_bind
-from simulators.confluent.calls import ROLE_BINDINGS, Answer, Call, Route
+from simulators.confluent.errors import ApiError, conflict, forbidden
 from simulators.confluent.fields import Fields
-from simulators.confluent.refusals import Refusal, conflict, forbidden
-from simulators.confluent.resources import Kind, Resource
-from simulators.confluent.world import World
+from simulators.confluent.http import ROLE_BINDINGS, Answer, Call, Route
+from simulators.confluent.model import RoleBinding
+from simulators.confluent.organization import Organization
+from simulators.confluent.resources import Kind
 
 KIND: Final = Kind("iam/v2", "RoleBinding", "/iam/v2/role-bindings")
 
 
-@attrs.define
-class RoleBinding(Resource):
-    """`pattern` is decoded; `effective` is the time from which it counts."""
-
-    principal: str
-    role: str
-    pattern: str
-    effective: float
-
-
-def document(world: World, binding: RoleBinding) -> dict[str, Any]:
-    return KIND.header(world, binding) | {
+def document(org: Organization, binding: RoleBinding) -> dict[str, Any]:
+    return KIND.header(org, binding) | {
         "principal": binding.principal,
         "role_name": binding.role,
         "crn_pattern": binding.pattern,
@@ -37,16 +26,16 @@ def document(world: World, binding: RoleBinding) -> dict[str, Any]:
 
 
 def create(call: Call) -> Answer:
-    world = call.world
+    org = call.org
     principal, role, pattern = _wanted(call)
-    access.require(call, "admin", pattern)
-    if any((each.principal, each.role, each.pattern) == (principal, role, pattern) for each in world.role_bindings.values()):
+    authorization.require(call, "admin", pattern)
+    if any((each.principal, each.role, each.pattern) == (principal, role, pattern) for each in org.role_bindings.values()):
         raise conflict("Role binding already exists")
-    new, now = world.new_id("rb"), world.clock.now()
-    effective = now + world.delays.role_binding
-    binding = RoleBinding(new, f"{world.crn}/role-binding={new}", now, now, principal, role, pattern, effective)
-    world.role_bindings[new] = binding
-    return Answer(201, document(world, binding))
+    new, now = org.new_id("rb"), org.clock.now()
+    effective = now + org.delays.role_binding
+    binding = RoleBinding(new, f"{org.crn}/role-binding={new}", now, now, principal, role, pattern, effective)
+    org.role_bindings[new] = binding
+    return Answer(201, document(org, binding))
 
 
 def _wanted(call: Call) -> tuple[str, str, str]:
@@ -55,10 +44,10 @@ def _wanted(call: Call) -> tuple[str, str, str]:
     role = body.text("role_name", required=True)
     pattern = unquote(body.text("crn_pattern", required=True))
     kind, _, name = principal.partition(":")
-    if kind not in ("User", "Group") or (kind == "User" and name not in {call.world.owner, *call.world.service_accounts}):
-        raise Refusal(400, f"principal {principal} does not exist", code="bad_request", pointer="/principal")
-    if not may_bind(role, pattern) or not pattern.startswith(call.world.crn):
-        raise Refusal(400, f"role {role} can't be bound at {pattern}", code="bad_request", pointer="/crn_pattern")
+    if kind not in ("User", "Group") or (kind == "User" and name not in {call.org.owner, *call.org.service_accounts}):
+        raise ApiError(400, f"principal {principal} does not exist", code="bad_request", pointer="/principal")
+    if not may_bind(role, pattern) or not pattern.startswith(call.org.crn):
+        raise ApiError(400, f"role {role} can't be bound at {pattern}", code="bad_request", pointer="/crn_pattern")
     return principal, role, pattern
 
 
@@ -68,25 +57,25 @@ def listing(call: Call) -> Answer:
     exact = {"principal": call.query.get("principal"), "role": call.query.get("role_name")}
     chosen = [
         each
-        for each in call.world.role_bindings.values()
+        for each in call.org.role_bindings.values()
         if each.pattern.startswith(pattern) and all(value in (None, getattr(each, name)) for name, value in exact.items())
     ]
     return KIND.page(call, chosen, document)
 
 
 def read(call: Call) -> Answer:
-    return Answer(200, document(call.world, _found(call)))
+    return Answer(200, document(call.org, _found(call)))
 
 
 def delete(call: Call) -> Answer:
     binding = _found(call)
-    access.require(call, "admin", binding.pattern)
-    del call.world.role_bindings[binding.id]
-    return Answer(200, document(call.world, binding))
+    authorization.require(call, "admin", binding.pattern)
+    del call.org.role_bindings[binding.id]
+    return Answer(200, document(call.org, binding))
 
 
 def _found(call: Call) -> RoleBinding:
-    if found := call.world.role_bindings.get(call.parameters["id"]):
+    if found := call.org.role_bindings.get(call.parameters["id"]):
         return found
     raise forbidden(f"Role binding {call.parameters['id']} not found or access is denied")
 

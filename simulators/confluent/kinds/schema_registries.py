@@ -2,55 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-import attrs
+from typing import Any, Final
 
 from simulators.confluent import access
-from simulators.confluent.calls import CONTROL, Answer, Call, Plane, Route
-from simulators.confluent.refusals import not_found
-from simulators.confluent.resources import Kind, Resource, reference
-from simulators.confluent.schemas import Schemas
-from simulators.confluent.world import CLOUD, World
-
-if TYPE_CHECKING:
-    from simulators.confluent.kinds.environments import Environment
+from simulators.confluent.errors import not_found
+from simulators.confluent.http import CONTROL, Answer, Call, Route
+from simulators.confluent.model import Environment, Plane, SchemaRegistry
+from simulators.confluent.organization import CLOUD, Organization
+from simulators.confluent.resources import Kind, reference
 
 KIND: Final = Kind("srcm/v3", "Cluster", "/srcm/v3/clusters")
 
 
-@attrs.define
-class SchemaRegistry(Resource):
-    environment: str
-    region: str
-    phase: str = "PROVISIONING"
-    schemas: Schemas = attrs.Factory(Schemas)
-
-    def subject(self, name: str) -> str:
-        return f"{self.crn}/subject={name}"
+def of_environment(org: Organization, environment: str) -> SchemaRegistry | None:
+    return next((each for each in org.schema_registries.values() if each.environment == environment), None)
 
 
-def of_environment(world: World, environment: str) -> SchemaRegistry | None:
-    return next((each for each in world.schema_registries.values() if each.environment == environment), None)
-
-
-def appear(world: World, environment: Environment, region: str) -> None:
+def appear(org: Organization, environment: Environment, region: str) -> None:
     """Looks before it makes: an environment has one, and none without Stream Governance."""
-    if of_environment(world, environment.id) or not environment.package:
+    if of_environment(org, environment.id) or not environment.package:
         return
-    new, now = world.new_id("lsrc"), world.clock.now()
+    new, now = org.new_id("lsrc"), org.clock.now()
     registry = SchemaRegistry(new, f"{environment.crn}/schema-registry={new}", now, now, environment.id, region)
-    world.schema_registries[new] = registry
+    org.schema_registries[new] = registry
 
     def provisioned() -> None:
         registry.phase = "PROVISIONED"
 
-    world.clock.after(world.delays.schema_registry, provisioned)
+    org.clock.after(org.delays.schema_registry, provisioned)
 
 
-def document(world: World, registry: SchemaRegistry) -> dict[str, Any]:
-    environment = world.environments[registry.environment]
-    address = world.addresses[Plane.REGISTRY]
+def document(org: Organization, registry: SchemaRegistry) -> dict[str, Any]:
+    environment = org.environments[registry.environment]
+    address = org.addresses[Plane.REGISTRY]
     spec = {
         "display_name": "Stream Governance Package",
         "package": environment.package,
@@ -58,25 +42,23 @@ def document(world: World, registry: SchemaRegistry) -> dict[str, Any]:
         "catalog_http_endpoint": address,
         "cloud": CLOUD,
         "region": registry.region,
-        "environment": reference(world, environment, "/org/v2/environments"),
+        "environment": reference(org, environment, "/org/v2/environments"),
     }
-    header = KIND.header(world, registry, f"?environment={environment.id}")
+    header = KIND.header(org, registry, f"?environment={environment.id}")
     return header | {"spec": spec, "status": {"phase": registry.phase}}
 
 
 def listing(call: Call) -> Answer:
     environment = access.environment_of_query(call)
-    return KIND.page(
-        call, [each for each in call.world.schema_registries.values() if each.environment == environment.id], document
-    )
+    return KIND.page(call, [each for each in call.org.schema_registries.values() if each.environment == environment.id], document)
 
 
 def read(call: Call) -> Answer:
     environment = access.environment_of_query(call)
-    found = call.world.schema_registries.get(call.parameters["id"])
+    found = call.org.schema_registries.get(call.parameters["id"])
     if found is None or found.environment != environment.id:
         raise not_found("Schema Registry cluster", call.parameters["id"])
-    return Answer(200, document(call.world, found))
+    return Answer(200, document(call.org, found))
 
 
 ROUTES: Final = (

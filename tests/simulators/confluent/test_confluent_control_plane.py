@@ -6,8 +6,8 @@ import confluent_contract
 import pytest
 from confluent_kit import LONG, REGION, Client, Organization, scope_of
 
+from simulators.confluent.organization import Quotas
 from simulators.confluent.server import ConfluentCloud
-from simulators.confluent.world import Quotas
 
 
 @pytest.fixture(scope="module")

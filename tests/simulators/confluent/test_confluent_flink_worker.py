@@ -15,7 +15,7 @@ import pytest
 from confluent_kit import Client, Organization
 from test_confluent_flink import Built
 
-from simulators.confluent.flink_remote import FlinkEngine
+from simulators.confluent.flink.engine import FlinkEngine
 from simulators.confluent.kafka_log import framed, unframed
 from simulators.confluent.server import ConfluentCloud
 

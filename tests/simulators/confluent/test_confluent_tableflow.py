@@ -77,7 +77,7 @@ def test_nothing_is_lost_or_doubled(flowing, aws):
     placed = set(zip(rows["$$partition"].to_pylist(), rows["$$offset"].to_pylist(), strict=True))
     assert len(placed) == len(rows)
     world = flowing.cloud._simulation.world
-    taken = world.tableflow_topics[flowing.id, "stock_trades"].taken
+    taken = world.tableflow_topics[flowing.id, "stock_trades"].position
     assert len(rows) == taken > 1000
 
 
@@ -257,7 +257,7 @@ def test_a_record_that_is_no_row(flowing, aws, mode):
         return
     rows = glue_table(aws, flowing).scan().to_arrow()
     world = flowing.cloud._simulation.world
-    assert len(rows) == world.tableflow_topics[flowing.id, "stock_trades"].taken - 1
+    assert len(rows) == world.tableflow_topics[flowing.id, "stock_trades"].position - 1
     if mode == "LOG":
         (logged,) = world.clusters[flowing.id].topics["bad_records"].messages
         assert logged.value == b"not avro"

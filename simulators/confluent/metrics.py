@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from simulators.confluent import access
-from simulators.confluent.calls import CONTROL, Answer, Call, Route
-from simulators.confluent.kinds.clusters import Cluster
-from simulators.confluent.refusals import Refusal, forbidden
-from simulators.confluent.world import World
+from simulators.confluent.authorization import require
+from simulators.confluent.errors import bad_request, forbidden
+from simulators.confluent.http import CONTROL, Answer, Call, Route
+from simulators.confluent.model import Cluster
+from simulators.confluent.organization import Organization
 
 _RECEIVED: Final = "io.confluent.kafka.server/received_records"
 _SKIPPED: Final = "io.confluent.tableflow/rows_skipped"
@@ -27,17 +27,17 @@ def query(call: Call) -> Answer:
     body = call.body
     metrics = [each.get("metric") for each in body.get("aggregations", [])]
     if metrics not in ([_RECEIVED], [_SKIPPED]) or body.get("granularity") != "PT1H":
-        raise Refusal(400, "Only records received and rows skipped, by the hour, are simulated.", code="bad_request")
-    told = body.get("filter", {})
+        raise bad_request("Only records received and rows skipped, by the hour, are simulated.")
+    condition = body.get("filter", {})
     grouped = _BY_TOPIC if metrics == [_RECEIVED] else []
-    if (told.get("field"), told.get("op")) != ("resource.kafka.id", "EQ") or body.get("group_by", []) != grouped:
-        raise Refusal(400, "The query must be of one Kafka cluster, records received by topic.", code="bad_request")
-    cluster = call.world.clusters.get(told.get("value"))
+    if (condition.get("field"), condition.get("op")) != ("resource.kafka.id", "EQ") or body.get("group_by", []) != grouped:
+        raise bad_request("The query must be of one Kafka cluster, records received by topic.")
+    cluster = call.org.clusters.get(condition.get("value"))
     if cluster is None:
         raise forbidden()
-    access.require(call, "metrics", cluster.scope)
+    require(call, "metrics", cluster.scope)
     start, end = _interval(body)
-    events = _received(cluster) if grouped else _skipped(call.world, cluster)
+    events = _received(cluster) if grouped else _skipped(call.org, cluster)
     counts: Counter[tuple[int, str]] = Counter()
     for instant, topic in events:
         if start <= (hour := int(instant) // _HOUR * _HOUR) and instant < end:
@@ -51,18 +51,18 @@ def _received(cluster: Cluster) -> Iterator[tuple[float, str]]:
         yield from ((message.timestamp / 1000, topic.name) for message in topic.messages)
 
 
-def _skipped(world: World, cluster: Cluster) -> Iterator[tuple[float, str]]:
-    for topic in world.tableflow_topics.values():
+def _skipped(org: Organization, cluster: Cluster) -> Iterator[tuple[float, str]]:
+    for topic in org.tableflow_topics.values():
         if topic.cluster == cluster.id:
             yield from ((instant, "") for instant in topic.skipped)
 
 
 def _interval(body: dict[str, Any]) -> tuple[float, float]:
     try:
-        (told,) = body["intervals"]
-        start, end = (datetime.fromisoformat(each).timestamp() for each in told.split("/"))
+        (interval,) = body["intervals"]
+        start, end = (datetime.fromisoformat(each).timestamp() for each in interval.split("/"))
     except (KeyError, ValueError, TypeError):
-        raise Refusal(400, "intervals must hold one interval, start/end", code="bad_request") from None
+        raise bad_request("intervals must hold one interval, start/end") from None
     return start, end
 
 

@@ -1,15 +1,11 @@
-"""What a Flink SQL statement is, before anything runs: its kind, its table, its options, its query.
-
-Only the frame around a query is read here, with Confluent's own options; the query itself is for Flink.
-"""
+"""Parses the frame of a Flink SQL statement: its form, table, options and query. The query itself is for Flink."""
 
 from __future__ import annotations
 
 import re
-from enum import Enum, auto
 from typing import Final
 
-import attrs
+from simulators.confluent.model import Form, ParsedStatement
 
 _NAME: Final = r"(?:`[^`]+`|[\w-]+)"
 _TABLE: Final = rf"(?P<table>{_NAME}(?:\s*\.\s*{_NAME}){{0,2}})"
@@ -43,39 +39,18 @@ _OPTIONS: Final[dict[str, str]] = {
 
 
 class SqlError(Exception):
-    """What Flink would put into a statement's detail."""
+    """The message is what Flink puts into a statement's detail."""
 
 
-class Form(Enum):
-    CREATE = auto()
-    DEFINE = auto()
-    INSERT = auto()
-    DROP = auto()
-    SELECT = auto()
-
-
-@attrs.frozen
-class Parsed:
-    """`lenient` is IF [NOT] EXISTS; `buckets` the number of partitions asked for, 0 where none is."""
-
-    form: Form
-    table: tuple[str, ...] = ()
-    query: str = ""
-    lenient: bool = False
-    options: dict[str, str] = attrs.Factory(dict)
-    buckets: int = 0
-    bucket_keys: tuple[str, ...] = ()
-
-
-def parse(statement: str) -> Parsed:
+def parse(statement: str) -> ParsedStatement:
     """Raises SqlError."""
     text = _without_comments(statement).strip().removesuffix(";").strip()
     for form, pattern in _FORMS:
-        if found := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
-            part = found.groupdict()
+        if matched := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
+            part = matched.groupdict()
             frame = part.get("frame") or ""
             keys, buckets = _distribution(frame)
-            return Parsed(
+            return ParsedStatement(
                 Form[form],
                 tuple(each.strip().strip("`") for each in re.findall(_NAME, part.get("table") or "")),
                 (part.get("query") or "").strip(),
@@ -93,18 +68,18 @@ def _without_comments(statement: str) -> str:
 
 def _distribution(frame: str) -> tuple[tuple[str, ...], int]:
     pattern = r"DISTRIBUTED\s+(?:BY\s+(?:HASH\s*)?\((?P<keys>[^)]*)\)\s*)?INTO\s+(?P<buckets>\d+)\s+BUCKETS"
-    found = re.search(pattern, frame, re.IGNORECASE)
-    if not found:
+    matched = re.search(pattern, frame, re.IGNORECASE)
+    if not matched:
         return (), 0
-    return tuple(each.strip(" `") for each in (found["keys"] or "").split(",") if each.strip()), int(found["buckets"])
+    return tuple(each.strip(" `") for each in (matched["keys"] or "").split(",") if each.strip()), int(matched["buckets"])
 
 
 def _options(frame: str) -> dict[str, str]:
-    found = re.search(r"\bWITH\s*\((?P<pairs>.*)\)", frame, re.IGNORECASE | re.DOTALL)
-    if not found:
+    matched = re.search(r"\bWITH\s*\((?P<pairs>.*)\)", frame, re.IGNORECASE | re.DOTALL)
+    if not matched:
         return {}
-    pairs = re.findall(rf"{_LITERAL}\s*=\s*{_LITERAL}", found["pairs"])
-    if re.sub(rf"{_LITERAL}\s*=\s*{_LITERAL}|[\s,]", "", found["pairs"]):
+    pairs = re.findall(rf"{_LITERAL}\s*=\s*{_LITERAL}", matched["pairs"])
+    if re.sub(rf"{_LITERAL}\s*=\s*{_LITERAL}|[\s,]", "", matched["pairs"]):
         raise SqlError("SQL parse failed. Table options must be 'key' = 'value' pairs")
     for name, value in pairs:
         if name not in _OPTIONS:

@@ -1,4 +1,4 @@
-"""`python -m simulators.confluent.flink_worker`: one request a line in, one answer a line out, both JSON.
+"""`python -m simulators.confluent.flink.worker`: one request a line in, one answer a line out, both JSON.
 
     {"catalog": …, "database": …, "tables": {name: {"columns": [[name, type], …], "folder": …}}, "query": …}
         → {"columns": [{"name": …, "type": {…}}, …]}

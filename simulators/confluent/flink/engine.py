@@ -14,21 +14,19 @@ from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 import fastavro
 
-from simulators.confluent.flink_sql import Form, Parsed, SqlError
-from simulators.confluent.flink_types import UnknownType, as_json, avro_schema, columns, from_json
+from simulators.confluent.flink.sql import SqlError
+from simulators.confluent.flink.types import UnknownType, as_json, avro_schema, columns, from_json
 from simulators.confluent.kafka_log import KafkaTopic, framed
+from simulators.confluent.model import Database, Form, ParsedStatement
+from simulators.confluent.record_reader import BadRecord, Reader
 from simulators.confluent.schemas import Schema
-from simulators.confluent.tableflow_records import Bad, Reader
 
-if TYPE_CHECKING:
-    from simulators.confluent.flink_tables import Database
-
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[3]
 FLINK_PYTHON: Final = ROOT / ".venv-flink" / "bin" / "python"
 _LOG_LINES: Final = 5
 #: A worker lives for minutes, and starting is most of what it does: the optimising compiler never pays.
@@ -40,7 +38,7 @@ _WINDOW: Final = re.compile(
 
 
 class FlinkWorker:
-    """The process, and a folder for what goes in and out. One request at a time."""
+    """The process, and a folder for its input and output. It handles one request at a time."""
 
     def __init__(self, python: Path = FLINK_PYTHON) -> None:
         self._python, self._turn = python, threading.Lock()
@@ -48,12 +46,12 @@ class FlinkWorker:
         self.folder = Path(tempfile.mkdtemp(prefix="lakeferry-flink-"))
 
     def warm(self) -> None:
-        """Start it, and let it plan something. Where that goes wrong, the first statement will say so."""
+        """Start it, and let it plan a query. An error is left to the first statement."""
         with suppress(RuntimeError, OSError, ValueError):
             self.ask({"catalog": "warm", "database": "up", "tables": {}, "query": "SELECT 1 AS `one`"})
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Raises SqlError with Flink's own words where the query can't be."""
+        """Raises SqlError with Flink's own message for a query that it refuses."""
         with self._turn:
             process = self._running()
             assert process.stdin is not None
@@ -62,8 +60,8 @@ class FlinkWorker:
             process.stdin.flush()
             line = process.stdout.readline()
         if not line:
-            last = (self.folder / "log").read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
-            raise RuntimeError("\n".join(["the Flink worker ended. Its last lines:", *last]))
+            tail = (self.folder / "log").read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
+            raise RuntimeError("\n".join(["the Flink worker ended. Its last lines:", *tail]))
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise SqlError(answer["error"])
@@ -74,7 +72,7 @@ class FlinkWorker:
             environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": str(self.folder)} | _JAVA
             with (self.folder / "log").open("w") as log:
                 self._process = subprocess.Popen(
-                    [str(self._python), "-m", "simulators.confluent.flink_worker"],
+                    [str(self._python), "-m", "simulators.confluent.flink.worker"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
@@ -99,55 +97,54 @@ class FlinkPlan:
 
     def schema(self, table: str) -> Schema:
         try:
-            return Schema("AVRO", json.dumps(avro_schema(table, self.columns)))
+            return Schema.avro(avro_schema(table, self.columns))
         except UnknownType as error:
-            raise SqlError(f"{error} has no place in an Avro schema") from None
+            raise SqlError(f"{error} can't be in an Avro schema") from None
 
 
 class FlinkEngine:
-    """What the simulator asks of an engine (flink_engine.Engine)."""
+    """The engine on a worker."""
 
     def __init__(self, worker: FlinkWorker) -> None:
         self.worker = worker
 
-    def plan(self, parsed: Parsed, where: Database) -> FlinkPlan:
-        return FlinkPlan(self.worker.ask(self.request(parsed, where, self._sources(parsed, where)))["columns"])
+    def plan(self, parsed: ParsedStatement, database: Database) -> FlinkPlan:
+        return FlinkPlan(self.worker.ask(self.request(parsed, database, self._sources(parsed, database)))["columns"])
 
-    def start(self, parsed: Parsed, where: Database, *, bounded: bool) -> FlinkRun:
-        plan, sources = self.plan(parsed, where), self._sources(parsed, where)
+    def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> FlinkRun:
+        plan, sources = self.plan(parsed, database), self._sources(parsed, database)
         if parsed.form is not Form.SELECT:
-            sink = where.schema(parsed.table[-1])
+            sink = database.schema(parsed.table[-1])
             if sink is None or len(sink["fields"]) != len(plan.columns):
-                told = "Column types of query result and sink do not match"
-                raise SqlError(f"{told}: {len(plan.columns)} columns for table '{parsed.table[-1]}'")
-        return FlinkRun(self, parsed, where, sources, plan.columns, bounded)
+                problem = "Column types of query result and sink do not match"
+                raise SqlError(f"{problem}: {len(plan.columns)} columns for table '{parsed.table[-1]}'")
+        return FlinkRun(self, parsed, database, sources, plan.columns, bounded)
 
-    def request(self, parsed: Parsed, where: Database, sources: dict[str, KafkaTopic]) -> dict[str, Any]:
-        environment = where.world.environments[where.cluster.environment]
+    def request(self, parsed: ParsedStatement, database: Database, sources: dict[str, KafkaTopic]) -> dict[str, Any]:
         tables: dict[str, Any] = {}
         for name in sources:
-            schema = where.schema(name)
+            schema = database.schema(name)
             try:
-                found = columns(schema) if schema else [("key", "BYTES"), ("val", "BYTES")]
+                described = columns(schema) if schema else [("key", "BYTES"), ("val", "BYTES")]
             except UnknownType:
                 continue
-            folder = self.worker.folder / where.cluster.id / name
+            folder = self.worker.folder / database.cluster.id / name
             folder.mkdir(parents=True, exist_ok=True)
-            tables[name] = {"columns": found, "folder": str(folder)}
-        return {"catalog": environment.name, "database": where.cluster.name, "tables": tables, "query": parsed.query}
+            tables[name] = {"columns": described, "folder": str(folder)}
+        return {"catalog": database.catalog, "database": database.cluster.name, "tables": tables, "query": parsed.query}
 
-    def _sources(self, parsed: Parsed, where: Database) -> dict[str, KafkaTopic]:
-        """Topics whose names the query has somewhere."""
-        return {name: topic for name, topic in where.readable().items() if name in parsed.query}
+    def _sources(self, parsed: ParsedStatement, database: Database) -> dict[str, KafkaTopic]:
+        """Return the topics with a name that occurs in the query."""
+        return {name: topic for name, topic in database.readable.items() if name in parsed.query}
 
 
 @attrs.define
 class FlinkRun:
-    """Runs the query again over all there is, and hands on the rows that are new: what a run without end would append."""
+    """Runs the query again over all records, and emits the rows that are new: those that an unbounded run would append."""
 
     engine: FlinkEngine
-    parsed: Parsed
-    where: Database
+    parsed: ParsedStatement
+    database: Database
     sources: dict[str, KafkaTopic]
     columns: list[dict[str, Any]]
     bounded: bool = False
@@ -160,7 +157,7 @@ class FlinkRun:
         if counts == self._seen or not any(counts.values()):
             return
         self._seen = counts
-        request = self.engine.request(self.parsed, self.where, self.sources)
+        request = self.engine.request(self.parsed, self.database, self.sources)
         for name, table in request["tables"].items():
             self._write(name, Path(table["folder"]) / "rows.json")
         into = Path(tempfile.mkdtemp(dir=self.engine.worker.folder))
@@ -169,34 +166,34 @@ class FlinkRun:
             lines = [line for file in sorted(into.rglob("*")) if file.is_file() for line in file.read_text().splitlines()]
         finally:
             shutil.rmtree(into)
-        self._take(lines)
+        self._emit(lines)
 
     def _write(self, name: str, file: Path) -> None:
-        """The topic's records in the order of their times, each with its own."""
-        schema = self.where.schema(name)
+        """Write the topic's records in the order of their times, each with its time."""
+        schema = self.database.schema(name)
         if schema is None:
             raise SqlError(f"Table '{name}' has no schema")
         messages = sorted(self.sources[name].messages, key=lambda each: (each.timestamp, each.partition, each.offset))
         until = self._until(messages[-1].timestamp) if messages else 0
-        reader = Reader(self.where.registry.schemas, schema, upserts=False)
+        reader = Reader(self.database.registry.schemas, schema, upserts=False)
         with file.open("w") as out:
             for each in reader.read(name, (each for each in messages if each.timestamp < until)):
-                if isinstance(each, Bad):
+                if isinstance(each, BadRecord):
                     raise SqlError(f"Failed to deserialize a record of '{name}': {each.problem}")
                 time = datetime.fromtimestamp(each.timestamp / 1000, UTC)
                 out.write(as_json({**(each.value or {}), "$rowtime": time}) + "\n")
 
     def _until(self, newest: int) -> int:
-        """Windows that still may get rows give none yet: only what lies in those that are over goes in (milliseconds)."""
-        if self.bounded or not (found := _WINDOW.search(self.parsed.query)):
+        """Return the end of the records to read, in milliseconds: a window that may still get rows emits none yet."""
+        if self.bounded or not (window := _WINDOW.search(self.parsed.query)):
             return newest + 1
-        length = int(found[1]) * _UNITS[found[2].upper()] * 1000
+        length = int(window[1]) * _UNITS[window[2].upper()] * 1000
         return newest // length * length
 
-    def _take(self, lines: list[str]) -> None:
+    def _emit(self, lines: list[str]) -> None:
         new = Counter(lines) - self._emitted
         self._emitted += new
-        rows = [json.loads(each) for each in lines if _taken(new, each)]
+        rows = [json.loads(each) for each in lines if _counted_down(new, each)]
         if self.parsed.form is Form.SELECT:
             names = [each["name"] for each in self.columns]
             self.rows += [[None if row.get(name) is None else str(row[name]) for name in names] for row in rows]
@@ -204,12 +201,16 @@ class FlinkRun:
             self._append(rows)
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
-        """Into the statement's table, by position: so INSERT goes."""
-        table, schemas = self.parsed.table[-1], self.where.registry.schemas
-        topic, schema, version = self.where.topic(table), self.where.schema(table), schemas.version(f"{table}-value", "latest")
-        if topic is None or schema is None:
+        """Append to the statement's table. Columns go by position, as in INSERT."""
+        table, schemas = self.parsed.table[-1], self.database.registry.schemas
+        topic, schema, version = (
+            self.database.cluster.topics.get(table),
+            self.database.schema(table),
+            schemas.version(f"{table}-value", "latest"),
+        )
+        if topic is None or topic.deleting or schema is None:
             raise SqlError(f"Table '{table}' is gone")
-        parsed, now = fastavro.parse_schema(schema), int(self.where.world.clock.now() * 1000)
+        parsed, now = fastavro.parse_schema(schema), int(self.database.clock.now() * 1000)
         for row in rows:
             values = [row.get(each["name"]) for each in self.columns]
             fields = zip(schema["fields"], values, strict=True)
@@ -220,7 +221,7 @@ class FlinkRun:
             topic.append(now, key, framed(version.id, encoded.getvalue()))
 
 
-def _taken(left: Counter[str], line: str) -> bool:
+def _counted_down(left: Counter[str], line: str) -> bool:
     if left[line] <= 0:
         return False
     left[line] -= 1

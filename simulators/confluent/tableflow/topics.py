@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-import attrs
-
-from simulators.confluent import access, tableflow_run
+from simulators.confluent import access, kafka
 from simulators.confluent.authorization import allowed
-from simulators.confluent.calls import TABLEFLOW, Answer, Call, Route
+from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden, immutable, invalid, not_found
 from simulators.confluent.fields import Fields
+from simulators.confluent.http import TABLEFLOW, Answer, Call, Route
 from simulators.confluent.kinds import provider_integrations
-from simulators.confluent.kinds.clusters import Cluster
-from simulators.confluent.kinds.topics import visible
-from simulators.confluent.refusals import Refusal, conflict, forbidden, immutable, invalid, not_found
-from simulators.confluent.resources import Kind, Resource, reference
-from simulators.confluent.world import World
+from simulators.confluent.model import Cluster, TableflowTopic
+from simulators.confluent.organization import Organization
+from simulators.confluent.resources import Kind, reference
+from simulators.confluent.tableflow import run
 from simulators.tableflow.avro import SchemaError
 
 KIND: Final = Kind("tableflow/v1", "TableflowTopic", "/tableflow/v1/tableflow-topics")
@@ -27,37 +25,8 @@ _LOG_TARGET: Final = r"[a-zA-Z0-9_-]{1,249}"
 _PATH: Final = "/tableflow/v1/tableflow-topics"
 
 
-@attrs.define
-class TableflowTopic(Resource):
-    """`integration` is empty for managed storage. `taken` counts the messages that are in the table, or were skipped.
-
-    `skipped` are the times at which messages were, in seconds since 1970.
-    """
-
-    environment: str
-    cluster: str
-    bucket: str
-    integration: str
-    config: dict[str, Any]
-    write_mode: str
-    phase: str = "PENDING"
-    message: str = ""
-    suspended: bool = False
-    deleting: bool = False
-    table_path: str = ""
-    schema: dict[str, Any] = attrs.Factory(dict)
-    taken: int = 0
-    skipped: list[float] = attrs.Factory(list)
-    #: Of each catalog integration: how far it is with this table, and why not further.
-    synced: dict[str, tuple[str, str]] = attrs.Factory(dict)
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.cluster, self.id
-
-
-def document(world: World, topic: TableflowTopic) -> dict[str, Any]:
-    environment, cluster = world.environments[topic.environment], world.clusters[topic.cluster]
+def document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
+    environment, cluster = org.environments[topic.environment], org.clusters[topic.cluster]
     path = {"table_path": topic.table_path} if topic.table_path else {}
     storage: dict[str, Any] = {"kind": "Managed"}
     if topic.integration:
@@ -69,20 +38,20 @@ def document(world: World, topic: TableflowTopic) -> dict[str, Any]:
         "config": {"enable_compaction": True, "enable_partitioning": True} | topic.config,
         "storage": storage | path,
         "table_formats": ["ICEBERG"],
-        "environment": reference(world, environment, "/org/v2/environments"),
-        "kafka_cluster": reference(world, cluster, "/cmk/v2/clusters", environment.id),
+        "environment": reference(org, environment, "/org/v2/environments"),
+        "kafka_cluster": reference(org, cluster, "/cmk/v2/clusters", environment.id),
     }
-    header = KIND.header(world, topic, f"?environment={environment.id}&spec.kafka_cluster={cluster.id}")
+    header = KIND.header(org, topic, f"?environment={environment.id}&spec.kafka_cluster={cluster.id}")
     del header["id"]
-    return header | {"spec": spec, "status": _status(world, topic)}
+    return header | {"spec": spec, "status": _status(org, topic)}
 
 
-def _status(world: World, topic: TableflowTopic) -> dict[str, Any]:
+def _status(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
     synced = [
         {"catalog_integration_id": name, "catalog_type": "AWS_GLUE", "sync_status": state}
         | ({"error_message": why} if why else {})
         for name, (state, why) in topic.synced.items()
-        if name in world.catalog_integrations
+        if name in org.catalog_integrations
     ]
     failing = [{"format": "ICEBERG", "error_message": topic.message}] if topic.phase == "FAILED" else []
     status = {
@@ -95,39 +64,32 @@ def _status(world: World, topic: TableflowTopic) -> dict[str, Any]:
 
 
 def create(call: Call) -> Answer:
-    world, spec = call.world, Fields(call.body).inside("spec")
+    org, spec = call.org, Fields(call.body).inside("spec")
     name = spec.text("display_name", required=True)
-    cluster = _cluster_of_body(call, spec)
-    if (cluster.id, name) in world.tableflow_topics:
+    cluster = access.cluster_of_body(call, spec)
+    if (cluster.id, name) in org.tableflow_topics:
         raise conflict(f"Tableflow is already enabled on topic {name}")
     config, (bucket, integration) = _config(spec, {}), _storage(call, spec)
     _formats(spec)
     if spec.flag("suspended"):
         raise invalid("/spec/suspended", "A topic can't be suspended on demand")
-    kafka_topic = visible(world, cluster, name)
-    if kafka_topic is None or kafka_topic.visible + world.delays.tableflow_sees_topic > world.clock.now():
-        raise Refusal(404, "topic not found", code="resource_not_found")
+    kafka_topic = kafka.visible(org, cluster, name)
+    if kafka_topic is None or kafka_topic.visible + org.delays.tableflow_sees_topic > org.clock.now():
+        raise ApiError(404, "topic not found", code="resource_not_found")
     mode = "UPSERT" if "compact" in kafka_topic.setting("cleanup.policy") else "APPEND"
-    now, crn = world.clock.now(), f"{cluster.inside('topic', name)}/tableflow=iceberg"
+    now, crn = org.clock.now(), f"{cluster.inside('topic', name)}/tableflow=iceberg"
     topic = TableflowTopic(name, crn, now, now, cluster.environment, cluster.id, bucket, integration, config, mode)
     try:
-        topic.schema = dict(tableflow_run.table_topic(world, topic).schema)
-    except SchemaError as refused:
-        raise Refusal(400, f"The topic's schema can't be a table: {refused}", code="bad_request") from None
-    world.tableflow_topics[topic.key] = topic
-    world.clock.after(world.delays.tableflow_topic, lambda: tableflow_run.begin(world, topic))
-    return Answer(202, document(world, topic))
-
-
-def _cluster_of_body(call: Call, spec: Fields) -> Cluster:
-    name, environment = spec.reference("kafka_cluster"), spec.reference("environment")
-    if name not in call.world.clusters or call.world.clusters[name].environment != environment:
-        raise forbidden("Kafka cluster not found or access is denied")
-    return access.cluster(call, name, environment)
+        topic.schema = dict(run.table_topic(org, topic).schema)
+    except SchemaError as error:
+        raise bad_request(f"The topic's schema can't be a table: {error}") from None
+    org.tableflow_topics[topic.key] = topic
+    org.clock.after(org.delays.tableflow_topic, lambda: run.begin(org, topic))
+    return Answer(202, document(org, topic))
 
 
 def _storage(call: Call, spec: Fields) -> tuple[str, str]:
-    """The bucket and the provider integration; neither for managed storage."""
+    """Return bucket and provider integration, empty for managed storage."""
     storage = spec.inside("storage")
     match storage.choice("kind", ("ByobAws", "Managed", "AzureDataLakeStorageGen2")):
         case "Managed":
@@ -141,11 +103,11 @@ def _storage(call: Call, spec: Fields) -> tuple[str, str]:
 
 
 def require_integration(call: Call, name: str, environment: str, pointer: str) -> None:
-    """That it is there, and that the caller may hand it on."""
-    found = call.world.provider_integrations.get(name)
-    if found is None or found.environment != environment:
+    """Require that it is in the environment, and that the caller may assign it."""
+    integration = call.org.provider_integrations.get(name)
+    if integration is None or integration.environment != environment:
         raise invalid(pointer, f"provider integration {name} does not exist in the environment")
-    if not allowed(call.world, call.principal, "assign", found.crn):
+    if not allowed(call.org, call.principal, "assign", integration.crn):
         raise forbidden(f"Assigner or ResourceOwner on provider integration {name} is needed")
 
 
@@ -155,7 +117,7 @@ def _config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
     if "error_handling" in given:
         handling = _error_handling(given)
     if "record_failure_strategy" in given and given.text("record_failure_strategy") != handling["mode"]:
-        raise Refusal(400, "record_failure_strategy contradicts error_handling", code="bad_request")
+        raise bad_request("record_failure_strategy contradicts error_handling")
     config = {
         "retention_ms": _duration(given, "retention_ms", current.get("retention_ms", str(_WEEK_MS)), _LEAST_RETENTION_MS),
         "error_handling": handling,
@@ -163,8 +125,8 @@ def _config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
     }
     naming = current.get("metadata_column_naming_scheme", "DEFAULT")
     config["metadata_column_naming_scheme"] = given.choice("metadata_column_naming_scheme", ("DEFAULT", "PORTABLE"), naming)
-    kept = _duration(given, "data_retention_ms", current.get("data_retention_ms", ""), _LEAST_DATA_RETENTION_MS)
-    return config | ({"data_retention_ms": kept} if kept else {})
+    retention = _duration(given, "data_retention_ms", current.get("data_retention_ms", ""), _LEAST_DATA_RETENTION_MS)
+    return config | ({"data_retention_ms": retention} if retention else {})
 
 
 def _error_handling(given: Fields) -> dict[str, str]:
@@ -185,19 +147,19 @@ def _formats(spec: Fields) -> None:
         raise invalid("/spec/table_formats", "DELTA is not simulated")
 
 
-def listing(call: Call) -> Answer:
+def list_topics(call: Call) -> Answer:
     """CloudClusterOperator may list tables, though not change them (Confluent's page on roles for Tableflow)."""
     cluster = access.cluster_of_query(call, "describe")
-    return KIND.page(call, [each for each in call.world.tableflow_topics.values() if each.cluster == cluster.id], document)
+    return KIND.page(call, [each for each in call.org.tableflow_topics.values() if each.cluster == cluster.id], document)
 
 
 def read(call: Call) -> Answer:
-    return Answer(200, document(call.world, _found(call, access.cluster_of_query(call, "describe"))))
+    return Answer(200, document(call.org, _existing(call, access.cluster_of_query(call, "describe"))))
 
 
 def update(call: Call) -> Answer:
-    world, spec = call.world, Fields(call.body).inside("spec")
-    topic = _found(call, _cluster_of_body(call, spec))
+    org, spec = call.org, Fields(call.body).inside("spec")
+    topic = _existing(call, access.cluster_of_body(call, spec))
     if "storage" in spec:
         _require_same_storage(spec.inside("storage"), topic)
     _formats(spec)
@@ -205,12 +167,12 @@ def update(call: Call) -> Answer:
     if config["metadata_column_naming_scheme"] != topic.config["metadata_column_naming_scheme"]:
         raise immutable("/spec/config/metadata_column_naming_scheme")
     if spec.flag("suspended", topic.suspended) and not topic.suspended:
-        raise Refusal(400, "A topic can't be suspended on demand", code="bad_request", pointer="/spec/suspended")
-    topic.config, topic.updated = config, world.clock.now()
+        raise bad_request("A topic can't be suspended on demand", "/spec/suspended")
+    topic.config, topic.updated = config, org.clock.now()
     if "suspended" in spec and not spec.flag("suspended") and (topic.suspended or topic.phase == "FAILED"):
         topic.suspended, topic.phase, topic.message = False, "PENDING", ""
-        world.clock.after(world.delays.tableflow_topic, lambda: tableflow_run.begin(world, topic))
-    return Answer(200, document(world, topic))
+        org.clock.after(org.delays.tableflow_topic, lambda: run.begin(org, topic))
+    return Answer(200, document(org, topic))
 
 
 def _require_same_storage(storage: Fields, topic: TableflowTopic) -> None:
@@ -220,24 +182,24 @@ def _require_same_storage(storage: Fields, topic: TableflowTopic) -> None:
 
 
 def delete(call: Call) -> Answer:
-    """The files stay in a bucket of the customer's, and what was put into Glue stays too."""
-    world = call.world
-    topic = _found(call, access.cluster_of_query(call))
+    """The files stay in a customer's bucket, and the table stays in Glue."""
+    org = call.org
+    topic = _existing(call, access.cluster_of_query(call))
     if not topic.deleting:
         topic.deleting = True
-        world.clock.after(world.delays.tableflow_topic_deletion, lambda: _gone(world, topic))
+        org.clock.after(org.delays.tableflow_topic_deletion, lambda: _deleted(org, topic))
     return Answer(204)
 
 
-def _gone(world: World, topic: TableflowTopic) -> None:
-    if world.tableflow_topics.pop(topic.key, None):
-        provider_integrations.linger(world, topic.integration, topic.crn)
-        if world.lake:
-            world.lake.catalog.drop_table(topic.key)
+def _deleted(org: Organization, topic: TableflowTopic) -> None:
+    if org.tableflow_topics.pop(topic.key, None):
+        provider_integrations.end_usage(org, topic.integration, topic.crn)
+        if org.lake:
+            org.lake.catalog.drop_table(topic.key)
 
 
-def _found(call: Call, cluster: Cluster) -> TableflowTopic:
-    topic = call.world.tableflow_topics.get((cluster.id, call.parameters["name"]))
+def _existing(call: Call, cluster: Cluster) -> TableflowTopic:
+    topic = call.org.tableflow_topics.get((cluster.id, call.parameters["name"]))
     if topic is None:
         raise not_found("Tableflow topic", call.parameters["name"])
     return topic
@@ -245,7 +207,7 @@ def _found(call: Call, cluster: Cluster) -> TableflowTopic:
 
 ROUTES: Final = (
     Route(TABLEFLOW, "POST", _PATH, create),
-    Route(TABLEFLOW, "GET", _PATH, listing),
+    Route(TABLEFLOW, "GET", _PATH, list_topics),
     Route(TABLEFLOW, "GET", _PATH + "/{name}", read),
     Route(TABLEFLOW, "PATCH", _PATH + "/{name}", update),
     Route(TABLEFLOW, "DELETE", _PATH + "/{name}", delete),

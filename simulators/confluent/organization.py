@@ -5,30 +5,29 @@ from __future__ import annotations
 import random
 import string
 import uuid
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import attrs
 
-from simulators.confluent import crn
-from simulators.confluent.calls import Plane
+from simulators.confluent.model import (
+    ApiKey,
+    CatalogIntegration,
+    Cluster,
+    ComputePool,
+    Connector,
+    Engine,
+    Environment,
+    Plane,
+    ProviderIntegration,
+    RoleBinding,
+    SchemaRegistry,
+    ServiceAccount,
+    Statement,
+    TableflowTopic,
+)
 from simulators.confluent.regions import FLINK
+from simulators.confluent.tableflow_lake import Lake
 from simulators.core.clock import Clock
-
-if TYPE_CHECKING:
-    from simulators.confluent.flink_engine import Engine
-    from simulators.confluent.kinds.api_keys import ApiKey
-    from simulators.confluent.kinds.catalog_integrations import CatalogIntegration
-    from simulators.confluent.kinds.clusters import Cluster
-    from simulators.confluent.kinds.compute_pools import ComputePool
-    from simulators.confluent.kinds.connectors import Connector
-    from simulators.confluent.kinds.environments import Environment
-    from simulators.confluent.kinds.provider_integrations import ProviderIntegration
-    from simulators.confluent.kinds.role_bindings import RoleBinding
-    from simulators.confluent.kinds.schema_registries import SchemaRegistry
-    from simulators.confluent.kinds.service_accounts import ServiceAccount
-    from simulators.confluent.kinds.statements import Statement
-    from simulators.confluent.kinds.tableflow_topics import TableflowTopic
-    from simulators.confluent.tableflow_lake import Lake
 
 CLOUD: Final = "AWS"
 _ALPHABET: Final = string.ascii_lowercase + string.digits
@@ -58,13 +57,13 @@ class Delays:
     usage: float = 20
 
     def scaled(self, share: float) -> Delays:
-        """All waiting `share` times as long; how often Tableflow commits is no waiting, and stays."""
+        """Return all delays `share` times as long, but for the interval of Tableflow's commits, which is no delay."""
         return attrs.evolve(Delays(*(share * each for each in attrs.astuple(self))), tableflow_commit=self.tableflow_commit)
 
 
 @attrs.frozen
 class Quotas:
-    """Of an organization; of an environment where the name says so."""
+    """Limits of an organization, or of what the name says."""
 
     environments: int = 25
     clusters_per_environment: int = 20
@@ -74,7 +73,7 @@ class Quotas:
     topics_per_cluster: int = 4096
 
 
-class World:
+class Organization:
     def __init__(
         self,
         clock: Clock,
@@ -88,11 +87,11 @@ class World:
         lake: Lake | None = None,
     ) -> None:
         self.clock, self.addresses, self.region, self.lake, self.engine = clock, addresses, region, lake, engine
-        #: Where Flink is, and so Tableflow.
+        #: Regions with Flink, and so with Tableflow.
         self.flink_regions = FLINK
         self.delays, self.quotas = delays or Delays(), quotas or Quotas()
         self.random = rng
-        self.organization_id = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+        self.organization_id = str(self.new_uuid())
         self.owner = self.new_id("u")
         self.environments: dict[str, Environment] = {}
         self.clusters: dict[str, Cluster] = {}
@@ -106,12 +105,21 @@ class World:
         self.statements: dict[tuple[str, str], Statement] = {}
         self.tableflow_topics: dict[tuple[str, str], TableflowTopic] = {}
         self.catalog_integrations: dict[str, CatalogIntegration] = {}
-        #: Of each token of the Iceberg catalog: the key that got it, and the time it ends.
+        #: By token of the Iceberg catalog: the key that got it, and the time at which it ends.
         self.sessions: dict[str, tuple[str, float]] = {}
 
     @property
     def crn(self) -> str:
-        return crn.organization(self.organization_id)
+        return f"crn://confluent.cloud/organization={self.organization_id}"
 
     def new_id(self, prefix: str, length: int = 6) -> str:
         return f"{prefix}-" + "".join(self.random.choices(_ALPHABET, k=length))
+
+    def new_uuid(self) -> uuid.UUID:
+        return uuid.UUID(int=self.random.getrandbits(128), version=4)
+
+    def clusters_of(self, environment: str) -> list[Cluster]:
+        return [each for each in self.clusters.values() if each.environment == environment]
+
+    def registry_of(self, environment: str) -> SchemaRegistry | None:
+        return next((each for each in self.schema_registries.values() if each.environment == environment), None)

@@ -6,21 +6,16 @@ in a customer's bucket are read with the customer's own AWS credentials; for man
 
 from __future__ import annotations
 
-import base64
-import binascii
 import secrets
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 from pyiceberg.table import Table
 
-from simulators.confluent.authentication import find_key
 from simulators.confluent.authorization import allowed
-from simulators.confluent.calls import ICEBERG, OAUTH, Answer, Call, KeyKind, Route
-from simulators.confluent.kinds.api_keys import ApiKey
-from simulators.confluent.kinds.clusters import Cluster, within
-from simulators.confluent.kinds.tableflow_topics import TableflowTopic
-from simulators.confluent.refusals import Refusal
+from simulators.confluent.errors import ApiError
+from simulators.confluent.http import ICEBERG, OAUTH, Answer, Call, Route, basic_credentials, find_key
+from simulators.confluent.model import ApiKey, Cluster, KeyKind, TableflowTopic
 
 #: Seconds that a session lasts.
 SESSION: Final = 3600
@@ -42,39 +37,28 @@ def token(call: Call) -> Answer:
     """OAuth 2 client credentials, in the form or as HTTP Basic."""
     form = {name: values[-1] for name, values in parse_qs(call.form.decode("utf-8", "replace")).items()}
     if form.get("grant_type") != "client_credentials":
-        raise Refusal(400, "grant_type must be client_credentials", code="unsupported_grant_type")
+        raise ApiError(400, "grant_type must be client_credentials", code="unsupported_grant_type")
     name, secret = form.get("client_id", ""), form.get("client_secret", "")
     if not name:
-        name, secret = _basic(call.headers.get("authorization", ""))
-    key = find_key(call.world, name, secret)
+        name, secret = basic_credentials(call.headers.get("authorization", ""))
+    key = find_key(call.org, name, secret)
     if key is None or key.kind is not KeyKind.TABLEFLOW:
-        raise Refusal(401, "Client authentication failed", code="invalid_client")
-    made = secrets.token_urlsafe(32)
-    call.world.sessions[made] = (key.id, call.world.clock.now() + SESSION)
-    body = {"access_token": made, "token_type": "bearer", "expires_in": SESSION, "scope": form.get("scope", "catalog")}
+        raise ApiError(401, "Client authentication failed", code="invalid_client")
+    access_token = secrets.token_urlsafe(32)
+    call.org.sessions[access_token] = (key.id, call.org.clock.now() + SESSION)
+    body = {"access_token": access_token, "token_type": "bearer", "expires_in": SESSION, "scope": form.get("scope", "catalog")}
     return Answer(200, body | {"issued_token_type": "urn:ietf:params:oauth:token-type:access_token"})
 
 
-def _basic(header: str) -> tuple[str, str]:
-    try:
-        name, _, secret = base64.b64decode(header.removeprefix("Basic ")).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
-        return "", ""
-    return name, secret
-
-
 def _reader(call: Call) -> ApiKey:
-    """Whose token it is. Raises Refusal for none, a wrong one, or one that has ended."""
+    """Return the key that the caller's token belongs to. Raises ApiError without a token that works."""
     given = call.headers.get("authorization", "").partition(" ")[2]
-    key_id, until = call.world.sessions.get(given, ("", 0.0))
-    key = call.world.api_keys.get(key_id)
-    if key is None or until <= call.world.clock.now():
-        raise Refusal(401, "The session has ended. Log in again", code="NotAuthorizedException")
-    if (
-        call.parameters["organization"] != call.world.organization_id
-        or call.parameters["environment"] not in call.world.environments
-    ):
-        raise Refusal(404, "No such catalog", code="NoSuchWarehouseException")
+    key_id, until = call.org.sessions.get(given, ("", 0.0))
+    key = call.org.api_keys.get(key_id)
+    if key is None or until <= call.org.clock.now():
+        raise ApiError(401, "The session has ended. Log in again", code="NotAuthorizedException")
+    if call.parameters["organization"] != call.org.organization_id or call.parameters["environment"] not in call.org.environments:
+        raise ApiError(404, "No such catalog", code="NoSuchWarehouseException")
     return key
 
 
@@ -85,8 +69,8 @@ def config(call: Call) -> Answer:
 
 def namespaces(call: Call) -> Answer:
     key = _reader(call)
-    seen = [each.id for each in within(call.world, call.parameters["environment"]) if _tables(call, key, each)]
-    return Answer(200, {"namespaces": [[name] for name in sorted(seen)]})
+    names = [each.id for each in call.org.clusters_of(call.parameters["environment"]) if _tables(call, key, each)]
+    return Answer(200, {"namespaces": [[name] for name in sorted(names)]})
 
 
 def namespace(call: Call) -> Answer:
@@ -103,9 +87,9 @@ def tables(call: Call) -> Answer:
 
 def load(call: Call) -> Answer:
     topic = _topic(call)
-    lake = call.world.lake
+    lake = call.org.lake
     if lake is None:
-        raise Refusal(
+        raise ApiError(
             501, "No AWS is attached to the simulator, so there are no tables to read", code="UnsupportedOperationException"
         )
     lake.catalog.act_as(lake.root.properties())
@@ -131,28 +115,28 @@ def report(call: Call) -> Answer:
 
 def refuse(call: Call) -> Answer:
     _reader(call)
-    raise Refusal(403, "Tables are read only here", code="ForbiddenException")
+    raise ApiError(403, "Tables are read-only", code="ForbiddenException")
 
 
 def _tables(call: Call, key: ApiKey, cluster: Cluster) -> dict[str, TableflowTopic]:
-    """Those that have a table by now, and that the key's owner may read."""
-    made = {name: each for (of, name), each in call.world.tableflow_topics.items() if of == cluster.id and each.table_path}
-    return {name: each for name, each in made.items() if allowed(call.world, key.owner, "read", cluster.inside("topic", name))}
+    """Return the topics that have a table by now, and that the key's owner may read."""
+    tables = {name: each for (of, name), each in call.org.tableflow_topics.items() if of == cluster.id and each.table_path}
+    return {name: each for name, each in tables.items() if allowed(call.org, key.owner, "read", cluster.inside("topic", name))}
 
 
 def _cluster(call: Call, key: ApiKey) -> Cluster:
-    cluster = call.world.clusters.get(call.parameters["namespace"])
+    cluster = call.org.clusters.get(call.parameters["namespace"])
     if cluster is None or cluster.environment != call.parameters["environment"] or not _tables(call, key, cluster):
-        raise Refusal(404, f"Namespace does not exist: {call.parameters['namespace']}", code="NoSuchNamespaceException")
+        raise ApiError(404, f"Namespace does not exist: {call.parameters['namespace']}", code="NoSuchNamespaceException")
     return cluster
 
 
 def _topic(call: Call) -> TableflowTopic:
     key = _reader(call)
-    found = _tables(call, key, _cluster(call, key)).get(call.parameters["table"])
-    if found is None:
-        raise Refusal(404, f"Table does not exist: {call.parameters['table']}", code="NoSuchTableException")
-    return found
+    topic = _tables(call, key, _cluster(call, key)).get(call.parameters["table"])
+    if topic is None:
+        raise ApiError(404, f"Table does not exist: {call.parameters['table']}", code="NoSuchTableException")
+    return topic
 
 
 ROUTES: Final = (
