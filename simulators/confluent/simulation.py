@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from typing import Final
 
+from simulators.confluent.control_plane import create_environment
 from simulators.confluent.flink.paper import PaperEngine
-from simulators.confluent.kinds import api_keys, environments
+from simulators.confluent.iam import issue_key
 from simulators.confluent.limits import RateLimit
 from simulators.confluent.model import ApiKey, Engine, KeyKind, Plane
 from simulators.confluent.organization import Delays, Quotas
@@ -54,5 +55,5 @@ class Simulation:
             rng=self._random,
             lake=self._lake,
         )
-        environments.make(self.world, "default", "")
-        self.cloud_key: ApiKey = api_keys.issue(self.world, self.world.owner, KeyKind.CLOUD, "cloud", delay=0)
+        create_environment(self.world, "default")
+        self.cloud_key: ApiKey = issue_key(self.world, self.world.owner, KeyKind.CLOUD, "cloud", delay=0)

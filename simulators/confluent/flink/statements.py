@@ -14,9 +14,8 @@ from simulators.confluent.flink.sql import SqlError, parse
 from simulators.confluent.http import FLINK, Answer, Call, Route
 from simulators.confluent.model import Database, Form, ParsedStatement, Plane, Statement
 from simulators.confluent.organization import Organization
-from simulators.confluent.resources import Kind
+from simulators.confluent.resources import page
 
-KIND: Final = Kind("sql/v1", "Statement", "/sql/v1/statements")
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME: Final = 100
 _PATH: Final = "/sql/v1/organizations/{organization}/environments/{environment}/statements"
@@ -50,8 +49,8 @@ def document(org: Organization, statement: Statement) -> dict[str, Any]:
         "stopped": statement.phase in ("STOPPING", "STOPPED"),
     }
     return {
-        "api_version": KIND.api_version,
-        "kind": KIND.name,
+        "api_version": "sql/v1",
+        "kind": "Statement",
         "metadata": metadata,
         "name": statement.name,
         "organization_id": org.organization_id,
@@ -102,7 +101,7 @@ def _require_assignable(call: Call, principal: str) -> None:
 def list_statements(call: Call) -> Answer:
     environment, pool = _environment(call), call.query.get("spec.compute_pool_id")
     statements = [each for each in call.org.statements.values() if each.environment == environment and pool in (None, each.pool)]
-    answer = KIND.page(call, statements, document)
+    answer = page(call, "sql/v1", "Statement", statements, document)
     metadata = {"self": f"{call.address}{call.path}"} | answer.body["metadata"]
     return Answer(200, answer.body | {"metadata": {name: value for name, value in metadata.items() if name != "total_size"}})
 

@@ -7,17 +7,16 @@ from typing import Any, Final
 
 from simulators.confluent import access, kafka
 from simulators.confluent.authorization import allowed
+from simulators.confluent.control_plane import end_usage
 from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden, immutable, invalid, not_found
 from simulators.confluent.fields import Fields
 from simulators.confluent.http import TABLEFLOW, Answer, Call, Route
-from simulators.confluent.kinds import provider_integrations
 from simulators.confluent.model import Cluster, TableflowTopic
 from simulators.confluent.organization import Organization
-from simulators.confluent.resources import Kind, reference
+from simulators.confluent.resources import header, page, reference
 from simulators.confluent.tableflow import run
 from simulators.tableflow.avro import SchemaError
 
-KIND: Final = Kind("tableflow/v1", "TableflowTopic", "/tableflow/v1/tableflow-topics")
 _WEEK_MS: Final = 604_800_000
 _LEAST_RETENTION_MS: Final = 86_400_000
 _LEAST_DATA_RETENTION_MS: Final = 2_592_000_000
@@ -41,9 +40,10 @@ def document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
         "environment": reference(org, environment, "/org/v2/environments"),
         "kafka_cluster": reference(org, cluster, "/cmk/v2/clusters", environment.id),
     }
-    header = KIND.header(org, topic, f"?environment={environment.id}&spec.kafka_cluster={cluster.id}")
-    del header["id"]
-    return header | {"spec": spec, "status": _status(org, topic)}
+    query = f"?environment={environment.id}&spec.kafka_cluster={cluster.id}"
+    head = header(org, "tableflow/v1", "TableflowTopic", _PATH, topic, query=query)
+    del head["id"]
+    return head | {"spec": spec, "status": _status(org, topic)}
 
 
 def _status(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
@@ -150,7 +150,8 @@ def _formats(spec: Fields) -> None:
 def list_topics(call: Call) -> Answer:
     """CloudClusterOperator may list tables, though not change them (Confluent's page on roles for Tableflow)."""
     cluster = access.cluster_of_query(call, "describe")
-    return KIND.page(call, [each for each in call.org.tableflow_topics.values() if each.cluster == cluster.id], document)
+    topics = [each for each in call.org.tableflow_topics.values() if each.cluster == cluster.id]
+    return page(call, "tableflow/v1", "TableflowTopic", topics, document)
 
 
 def read(call: Call) -> Answer:
@@ -193,7 +194,7 @@ def delete(call: Call) -> Answer:
 
 def _deleted(org: Organization, topic: TableflowTopic) -> None:
     if org.tableflow_topics.pop(topic.key, None):
-        provider_integrations.end_usage(org, topic.integration, topic.crn)
+        end_usage(org, topic.integration, topic.crn)
         if org.lake:
             org.lake.catalog.drop_table(topic.key)
 
