@@ -111,7 +111,7 @@ def pause(call: Call) -> Answer:
 
 
 def resume(call: Call) -> Answer:
-    """Goes on from now: the records of the pause are not made up for."""
+    """Resume from now: the records of the pause are not produced."""
     org, connector = call.org, _connector(call)
     if connector.state == "PAUSED":
         connector.state = "RUNNING"

@@ -65,12 +65,12 @@ class Fields:
         """Return the id of a reference; the server ignores its other fields."""
         return self.inside(name).text("id", required=True)
 
-    def keep(self, name: str, current: Any) -> None:
+    def require_same(self, name: str, current: Any) -> None:
         """Refuse any value but `current` for a field that can't change."""
         if name in self and self._given[name] != current:
             raise immutable(self.at(name))
 
-    def keep_reference(self, name: str, current: str) -> None:
+    def require_same_reference(self, name: str, current: str) -> None:
         if name in self and self.reference(name) != current:
             raise immutable(self.at(name))
 

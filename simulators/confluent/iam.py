@@ -138,9 +138,9 @@ class ApiKeys(Kind[ApiKey]):
     def check(self, call: Call, values: dict[str, Any], current: ApiKey | None) -> None:
         spec = Fields(call.body).inside("spec", required=False)
         if current:
-            spec.keep_reference("owner", current.owner)
+            spec.require_same_reference("owner", current.owner)
             if "resource" in spec:
-                spec.inside("resource").keep("id", current.resource)
+                spec.inside("resource").require_same("id", current.resource)
 
     def missing(self, name: str) -> ApiError:
         return forbidden("Forbidden Access")

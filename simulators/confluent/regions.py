@@ -1,6 +1,6 @@
 """Regions of AWS, and those of them with Flink, and so with Tableflow.
 
-Kafka clusters may be in any region of AWS: the vendor adds regions, also on request, faster than a list here would follow
+Kafka clusters may be in any region of AWS: the vendor adds regions, also on request, faster than a list could follow
 (https://docs.confluent.io/cloud/current/clusters/regions.html). Flink and Tableflow are in the regions of
 https://docs.confluent.io/cloud/current/flink/reference/cloud-regions.html and
 https://docs.confluent.io/cloud/current/topics/tableflow/operate/cloud-regions.html.

@@ -18,10 +18,10 @@ def _ok(body: Any) -> Answer:
 
 
 def _registry(call: Call) -> SchemaRegistry:
-    found = call.org.schema_registries.get(call.key.resource)
-    if found is None:
+    registry = call.org.schema_registries.get(call.key.resource)
+    if registry is None:
         raise ApiError(401, "Unauthorized", code=40101)
-    return found
+    return registry
 
 
 def _with(call: Call, action: str) -> tuple[SchemaRegistry, str]:
@@ -46,7 +46,7 @@ def _given(call: Call) -> Schema:
 
 
 def _fields(schema: Schema) -> dict[str, Any]:
-    """Avro is so common that its type isn't told."""
+    """Return the schema as the vendor does, which omits the type AVRO."""
     named = [dict(zip(("name", "subject", "version"), each, strict=True)) for each in schema.references]
     kind = {} if schema.kind == "AVRO" else {"schemaType": schema.kind}
     return kind | ({"references": named} if named else {}) | {"schema": schema.text}
@@ -58,12 +58,12 @@ def _version(registry: SchemaRegistry, subject: str, version: Version) -> dict[s
 
 
 def listing(call: Call) -> Answer:
-    """Subjects that the caller may read."""
+    """List the subjects that the caller may describe."""
     registry = _registry(call)
     names = registry.schemas.subjects(deleted=_flag(call, "deleted"))
     prefix = call.query.get("subjectPrefix", "")
-    seen = [name for name in names if allowed(call.org, call.principal, "describe", registry.subject(name))]
-    return _ok([name for name in seen if name.startswith(prefix)])
+    visible = [name for name in names if allowed(call.org, call.principal, "describe", registry.subject(name))]
+    return _ok([name for name in visible if name.startswith(prefix)])
 
 
 def register(call: Call) -> Answer:
@@ -76,24 +76,24 @@ def look_up(call: Call) -> Answer:
     registry, subject = _with(call, "read")
     if subject not in registry.schemas.subjects(deleted=_flag(call, "deleted")):
         raise ApiError(404, f"Subject '{subject}' not found.", code=40401)
-    found = registry.schemas.find(subject, _given(call), deleted=_flag(call, "deleted"))
-    if found is None:
+    version = registry.schemas.find(subject, _given(call), deleted=_flag(call, "deleted"))
+    if version is None:
         raise ApiError(404, "Schema not found", code=40403)
-    return _ok(_version(registry, subject, found))
+    return _ok(_version(registry, subject, version))
 
 
 def versions(call: Call) -> Answer:
     registry, subject = _with(call, "read")
-    found = registry.schemas.versions(subject, deleted=_flag(call, "deleted"))
-    if not found:
+    numbers = [each.number for each in registry.schemas.versions(subject, deleted=_flag(call, "deleted"))]
+    if not numbers:
         raise ApiError(404, f"Subject '{subject}' not found.", code=40401)
-    return _ok([each.number for each in found])
+    return _ok(numbers)
 
 
 def version_of(call: Call) -> Answer:
     registry, subject = _with(call, "read")
-    found = registry.schemas.version(subject, call.parameters["version"], deleted=_flag(call, "deleted"))
-    return _ok(_version(registry, subject, found))
+    version = registry.schemas.version(subject, call.parameters["version"], deleted=_flag(call, "deleted"))
+    return _ok(_version(registry, subject, version))
 
 
 def by_id(call: Call) -> Answer:
@@ -132,10 +132,10 @@ def level(call: Call) -> Answer:
 
 def level_of(call: Call) -> Answer:
     registry, subject = _with(call, "read")
-    found = registry.schemas.levels.get(subject)
-    if found is None and not _flag(call, "defaultToGlobal"):
+    configured = registry.schemas.levels.get(subject)
+    if configured is None and not _flag(call, "defaultToGlobal"):
         raise ApiError(404, f"Subject '{subject}' does not have subject-level compatibility configured", code=40408)
-    return _ok({"compatibilityLevel": found or registry.schemas.level})
+    return _ok({"compatibilityLevel": configured or registry.schemas.level})
 
 
 def set_level(call: Call) -> Answer:
@@ -149,10 +149,10 @@ def set_level(call: Call) -> Answer:
 
 def drop_level(call: Call) -> Answer:
     registry, subject = _with(call, "alter")
-    found = registry.schemas.levels.pop(subject, None)
-    if found is None:
+    configured = registry.schemas.levels.pop(subject, None)
+    if configured is None:
         raise ApiError(404, f"Subject '{subject}' does not have subject-level compatibility configured", code=40408)
-    return _ok(found)
+    return _ok(configured)
 
 
 def mode(call: Call) -> Answer:

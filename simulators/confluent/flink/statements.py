@@ -116,7 +116,7 @@ def replace(call: Call) -> Answer:
     version = Fields(call.body).inside("metadata", required=False).text("resource_version")
     if version and version != str(statement.version):
         raise conflict(f"resource_version is {statement.version}, not {version}")
-    spec.keep("statement", statement.sql)
+    spec.require_same("statement", statement.sql)
     if call.body["spec"].get("properties", statement.properties) != statement.properties:
         raise immutable("/spec/properties")
     principal = spec.text("principal", statement.principal)

@@ -46,7 +46,7 @@ _TIMES: Final = {"TIMESTAMP_WITH_LOCAL_TIME_ZONE": "timestamp", "TIMESTAMP_WITHO
 
 
 class UnknownType(Exception):
-    """A type that has no place on the other side."""
+    """A type that the other side doesn't have."""
 
 
 def columns(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -78,10 +78,10 @@ def _plain(avro: Mapping[str, Any]) -> str:
             return f"MAP<STRING NOT NULL, {flink_type(avro['values'])}>"
     if avro.get("logicalType") == "decimal":
         return f"DECIMAL({avro['precision']}, {avro.get('scale', 0)})"
-    found = _TO_FLINK.get(avro.get("logicalType", "")) or _TO_FLINK.get(avro["type"])
-    if found is None:
+    flink = _TO_FLINK.get(avro.get("logicalType", "")) or _TO_FLINK.get(avro["type"])
+    if flink is None:
         raise UnknownType(f"the type {avro['type']}")
-    return found
+    return flink
 
 
 def avro_schema(name: str, described: list[dict[str, Any]]) -> dict[str, Any]:
@@ -103,21 +103,21 @@ def _record(name: str, described: list[dict[str, Any]], kind: str) -> dict[str, 
 def _avro(tree: Mapping[str, Any], name: str) -> Any:
     match tree["type"]:
         case "ROW":
-            found: Any = _record(name, tree["fields"], "field_type")
+            avro: Any = _record(name, tree["fields"], "field_type")
         case "ARRAY":
-            found = {"type": "array", "items": _avro(tree["element_type"], name)}
+            avro = {"type": "array", "items": _avro(tree["element_type"], name)}
         case "MAP":
-            found = {"type": "map", "values": _avro(tree["value_type"], name)}
+            avro = {"type": "map", "values": _avro(tree["value_type"], name)}
         case "DECIMAL":
-            found = {"type": "bytes", "logicalType": "decimal", "precision": tree["precision"], "scale": tree["scale"]}
+            avro = {"type": "bytes", "logicalType": "decimal", "precision": tree["precision"], "scale": tree["scale"]}
         case known if known in _TIMES:
             unit = "millis" if tree["precision"] <= 3 else "micros"
-            found = {"type": "long", "logicalType": f"{_TIMES[known]}-{unit}"}
+            avro = {"type": "long", "logicalType": f"{_TIMES[known]}-{unit}"}
         case other:
             if other not in _TO_AVRO:
                 raise UnknownType(f"the type {other}")
-            found = _TO_AVRO[other]
-    return ["null", found] if tree["nullable"] else found
+            avro = _TO_AVRO[other]
+    return ["null", avro] if tree["nullable"] else avro
 
 
 def as_json(value: Any) -> str:
@@ -165,7 +165,7 @@ def _decimal(value: Any) -> Decimal:
     return Decimal(str(value))
 
 
-#: How a scalar of a type, or of a type with a logical type, is read. What isn't here is in JSON what it is in Avro.
+#: How a scalar of a type, or of a type with a logical type, is read. Other types are the same in JSON and in Avro.
 _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "bytes decimal": _decimal,
     "bytes": base64.b64decode,

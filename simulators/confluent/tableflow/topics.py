@@ -177,9 +177,9 @@ def update(call: Call) -> Answer:
 
 
 def _require_same_storage(storage: Fields, topic: TableflowTopic) -> None:
-    storage.keep("kind", "ByobAws" if topic.integration else "Managed")
-    storage.keep("bucket_name", topic.bucket)
-    storage.keep("provider_integration_id", topic.integration)
+    storage.require_same("kind", "ByobAws" if topic.integration else "Managed")
+    storage.require_same("bucket_name", topic.bucket)
+    storage.require_same("provider_integration_id", topic.integration)
 
 
 def delete(call: Call) -> Answer:
