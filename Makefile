@@ -78,7 +78,7 @@ lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt lambdas/requirements.in --output-file lambdas/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt glue_jobs/requirements.in --output-file glue_jobs/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/aws/requirements.in --output-file simulators/aws/requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/confluent/flink_worker/requirements.in --output-file simulators/confluent/flink_worker/requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/confluent/flink/worker/requirements.in --output-file simulators/confluent/flink/worker/requirements.txt
 
 clean:
 	rm -rf .venv .venv-aws .venv-flink .jars .lakeferry out build cdk.out node_modules *.egg-info

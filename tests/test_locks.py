@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LOCKS = sorted(
     file.relative_to(ROOT)
-    for folder in ("", "simulators/aws", "simulators/confluent/flink_worker", "lambdas", "glue_jobs")
+    for folder in ("", "simulators/aws", "simulators/confluent/flink/worker", "lambdas", "glue_jobs")
     for file in (ROOT / folder).glob("requirements.txt")
 )
 _PIN = re.compile(r"^([a-z0-9][\w.-]*(?:\[[\w,-]+\])?)==\S+")

@@ -18,7 +18,7 @@ LOCKS: Final = (
     "lambdas/requirements.txt",
     "glue_jobs/requirements.txt",
     "simulators/aws/requirements.txt",
-    "simulators/confluent/flink_worker/requirements.txt",
+    "simulators/confluent/flink/worker/requirements.txt",
 )
 _LIMIT_SECONDS: Final = 900
 

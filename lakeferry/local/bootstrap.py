@@ -29,7 +29,7 @@ JAR_DIR = ROOT / ".jars"
 APP_LOCK = ROOT / "requirements.txt"
 AWS_LOCK = ROOT / "simulators" / "aws" / "requirements.txt"
 FLINK_VENV = ROOT / ".venv-flink"
-FLINK_LOCK = ROOT / "simulators" / "confluent" / "flink_worker" / "requirements.txt"
+FLINK_LOCK = ROOT / "simulators" / "confluent" / "flink" / "worker" / "requirements.txt"
 
 
 class SetupFailed(Exception):

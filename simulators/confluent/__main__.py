@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from datetime import datetime
 
 from simulators.aws import settings
-from simulators.confluent.calls import Plane
-from simulators.confluent.flink_remote import FLINK_PYTHON, FlinkEngine, FlinkWorker
+from simulators.confluent.flink.engine import FLINK_PYTHON, FlinkEngine, FlinkWorker
+from simulators.confluent.model import Plane
+from simulators.confluent.organization import Delays
 from simulators.confluent.server import Listening
 from simulators.confluent.simulation import REGION, Simulation
 from simulators.confluent.tableflow_lake import Lake
-from simulators.confluent.world import Delays
 from simulators.core import cli, server
 
 WHAT = "simulator of Confluent Cloud"

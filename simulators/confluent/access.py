@@ -1,60 +1,59 @@
-"""Finds the objects that a call names, and refuses callers without a role there."""
+"""Finds the environment or cluster that a call names, and refuses callers without a role there."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from simulators.confluent.authorization import allowed
-from simulators.confluent.calls import Call
+from simulators.confluent.authorization import require
+from simulators.confluent.errors import bad_request, forbidden, not_found
 from simulators.confluent.fields import Fields
-from simulators.confluent.refusals import Refusal, forbidden, not_found
-
-if TYPE_CHECKING:
-    from simulators.confluent.kinds.clusters import Cluster
-    from simulators.confluent.kinds.environments import Environment
-
-
-def require(call: Call, action: str, resource: str) -> None:
-    if not allowed(call.world, call.principal, action, resource):
-        raise forbidden()
+from simulators.confluent.http import Call
+from simulators.confluent.model import Cluster, Environment
 
 
 def environment(call: Call, name: str) -> Environment:
-    found = call.world.environments.get(name)
-    if found is None:
+    if name not in call.org.environments:
         raise not_found("Environment", name)
-    require(call, "admin", found.crn)
-    return found
+    require(call, "admin", call.org.environments[name].crn)
+    return call.org.environments[name]
 
 
 def environment_of_query(call: Call) -> Environment:
-    """Where the vendor can't find an environment that a query names, it says forbidden."""
+    """Raises ApiError; the vendor calls it forbidden to name an environment that isn't there."""
     name = call.required("environment")
-    if name not in call.world.environments:
+    if name not in call.org.environments:
         raise forbidden(f"Environment {name} not found or access is denied")
     return environment(call, name)
 
 
 def environment_of_body(call: Call, spec: Fields) -> Environment:
     name = spec.reference("environment")
-    if name not in call.world.environments:
-        raise Refusal(400, f"environment {name} does not exist", code="bad_request", pointer=spec.at("environment"))
+    if name not in call.org.environments:
+        raise bad_request(f"environment {name} does not exist", spec.at("environment"))
     return environment(call, name)
 
 
 def cluster(call: Call, name: str, environment_id: str, action: str = "admin") -> Cluster:
     """For Tableflow and Connect: a role on the cluster is enough."""
-    found = call.world.clusters.get(name)
-    if found is None or found.environment != environment_id:
+    cluster = call.org.clusters.get(name)
+    if cluster is None or cluster.environment != environment_id:
         raise not_found("Kafka cluster", name)
-    require(call, action, found.scope)
-    return found
+    require(call, action, cluster.scope)
+    return cluster
 
 
 def cluster_of_query(call: Call, action: str = "admin") -> Cluster:
     """For Tableflow, which wants both ids with every call."""
     environment_id, name = call.required("environment"), call.required("spec.kafka_cluster")
-    found = call.world.clusters.get(name)
-    if found is None or found.environment != environment_id:
-        raise forbidden("Kafka cluster not found or access is denied")
+    _require_cluster(call, name, environment_id)
     return cluster(call, name, environment_id, action)
+
+
+def cluster_of_body(call: Call, spec: Fields) -> Cluster:
+    """For Tableflow topics and catalog integrations."""
+    name, environment_id = spec.reference("kafka_cluster"), spec.reference("environment")
+    _require_cluster(call, name, environment_id)
+    return cluster(call, name, environment_id)
+
+
+def _require_cluster(call: Call, name: str, environment_id: str) -> None:
+    if name not in call.org.clusters or call.org.clusters[name].environment != environment_id:
+        raise forbidden("Kafka cluster not found or access is denied")

@@ -10,15 +10,13 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from simulators.confluent.authentication import authenticate
-from simulators.confluent.calls import CONTROL, FLINK, ICEBERG, KAFKA, REGISTRY, Answer, Call, KeyKind, Plane, Route
-from simulators.confluent.kinds.api_keys import ApiKey
-from simulators.confluent.kinds.schema_registries import of_environment
+from simulators.confluent.errors import ApiError
+from simulators.confluent.http import CONTROL, FLINK, ICEBERG, KAFKA, REGISTRY, Answer, Call, Route, authenticate
 from simulators.confluent.limits import RateLimit
-from simulators.confluent.refusals import Refusal
-from simulators.confluent.registry import ROUTES
+from simulators.confluent.model import ApiKey, KeyKind, Plane
+from simulators.confluent.record_reader import Bad, Reader
+from simulators.confluent.routes import ROUTES
 from simulators.confluent.simulation import Simulation
-from simulators.confluent.tableflow_records import Bad, Reader
 from simulators.core import control, server
 from simulators.tableflow.kafka import Record
 
@@ -55,14 +53,14 @@ class Application(server.Application):
             route, parameters = _find(plane, request)
             api, instead = route.api, route.instead
             return self._answer(route, parameters, request, body, request_id)
-        except Refusal as refusal:
-            refusal.status = instead.get(refusal.status, refusal.status)
-            content_type, content = api.render(refusal, request_id)
-            headers = refusal.headers | {"X-Request-Id": request_id}
-            return Response(content, refusal.status, headers, content_type)
+        except ApiError as error:
+            error.status = instead.get(error.status, error.status)
+            content_type, content = api.render(error, request_id)
+            headers = error.headers | {"X-Request-Id": request_id}
+            return Response(content, error.status, headers, content_type)
 
     def failed(self) -> Response:
-        content_type, content = CONTROL.render(Refusal(500, "The simulator failed; its log has the reason"), "")
+        content_type, content = CONTROL.render(ApiError(500, "The simulator failed; its log has the reason"), "")
         return Response(content, 500, media_type=content_type)
 
     def _limit(self, request: control.Request) -> control.Response:
@@ -71,32 +69,32 @@ class Application(server.Application):
 
     def _records(self, request: control.Request) -> control.Response:
         """Of all clusters' topics of that name. Times count milliseconds since 1970 UTC."""
-        world, name, records = self._confluent.world, str(request.document()["topic"]), []
-        world.clock.run_due()
-        for cluster in world.clusters.values():
-            registry, topic = of_environment(world, cluster.environment), cluster.topics.get(name)
+        organization, name, records = self._confluent.organization, str(request.document()["topic"]), []
+        organization.clock.run_due()
+        for cluster in organization.clusters.values():
+            registry, topic = organization.registry_of(cluster.environment), cluster.topics.get(name)
             if registry and topic and (latest := registry.schemas.latest(f"{name}-value")):
                 reader = Reader(registry.schemas, json.loads(latest.text), upserts=False)
                 records += [_record(each) for each in reader.read(name, topic.messages)]
         return control.as_json({"records": records})
 
     def _answer(self, route: Route, parameters: dict[str, str], request: Request, body: bytes, request_id: str) -> Response:
-        world, limit, api = self._confluent.world, self._confluent.limit, route.api
-        key = authenticate(world, api, request.headers.get("authorization", "")) if api.key else NOBODY
-        now = world.clock.now()
+        organization, limit, api = self._confluent.organization, self._confluent.limit, route.api
+        key = authenticate(organization, api, request.headers.get("authorization", "")) if api.key else NOBODY
+        now = organization.clock.now()
         within = limit.take(key.id, now)
         told = limit.told(api, key.id, now) | {"X-Request-Id": request_id}
         if not within:
             return Response(b"", 429, told | limit.retry_after(api, now), "text/html" if api is KAFKA else None)
         call = Call(
-            world,
+            organization,
             parameters,
             dict(request.query_params),
             dict(request.headers),
             _parsed(request, body),
             body,
             key,
-            world.addresses[api.plane],
+            organization.addresses[api.plane],
             request.url.path,
         )
         return _rendered(route.handler(call), told)
@@ -111,8 +109,8 @@ def _find(plane: Plane, request: Request) -> tuple[Route, dict[str, str]]:
                 return route, parameters
             methods.append(route.method)
     if methods:
-        raise Refusal(405, f"{request.method} is not allowed here", headers={"Allow": ", ".join(sorted(set(methods)))})
-    raise Refusal(404, "The requested resource was not found", code="resource_not_found")
+        raise ApiError(405, f"{request.method} is not allowed here", headers={"Allow": ", ".join(sorted(set(methods)))})
+    raise ApiError(404, "The requested resource was not found", code="resource_not_found")
 
 
 def _parsed(request: Request, body: bytes) -> dict[str, Any]:
@@ -120,13 +118,13 @@ def _parsed(request: Request, body: bytes) -> dict[str, Any]:
     if not body or request.method not in ("POST", "PUT", "PATCH") or "form" in kind:
         return {}
     if "json" not in kind:
-        raise Refusal(400, "Content-Type must be application/json", code="bad_request")
+        raise ApiError(400, "Content-Type must be application/json", code="bad_request")
     try:
         document = json.loads(body)
     except ValueError as error:
-        raise Refusal(400, f"The body is not JSON: {error}", code="bad_request") from None
+        raise ApiError(400, f"The body is not JSON: {error}", code="bad_request") from None
     if not isinstance(document, dict):
-        raise Refusal(400, "The body must be a JSON object", code="bad_request")
+        raise ApiError(400, "The body must be a JSON object", code="bad_request")
     return document
 
 

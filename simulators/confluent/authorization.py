@@ -1,14 +1,14 @@
-"""Roles: who may do what, where. Bindings take effect late, and ACLs apply inside a Kafka cluster."""
+"""Roles: who may do what, and where. Bindings take effect late."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from urllib.parse import unquote
 
-from simulators.confluent import crn
-
-if TYPE_CHECKING:
-    from simulators.confluent.world import World
+from simulators.confluent.errors import forbidden
+from simulators.confluent.http import Call
+from simulators.confluent.organization import Organization
 
 _ALL: Final = frozenset({"describe", "read", "write", "create", "alter", "delete", "grant", "assign", "flink", "admin"})
 _ORGANIZATION: Final = r"/organization=[^/]+"
@@ -41,19 +41,32 @@ ROLES: Final[dict[str, tuple[frozenset[str], str]]] = {
 
 
 def may_bind(role: str, pattern: str) -> bool:
-    """Whether the role exists and can be bound at that scope."""
+    """Return whether the role exists and can be bound at that scope."""
     return role in ROLES and re.fullmatch(r"crn://confluent\.cloud" + ROLES[role][1], pattern) is not None
 
 
-def allowed(world: World, principal: str, action: str, resource: str) -> bool:
+def allowed(org: Organization, principal: str, action: str, resource: str) -> bool:
     """`resource` is a CRN. The user who owns the organization's first key may do everything."""
-    if principal == world.owner:
+    if principal == org.owner:
         return True
-    now = world.clock.now()
+    now = org.clock.now()
     return any(
         binding.principal == f"User:{principal}"
         and binding.effective <= now
         and action in ROLES[binding.role][0]
-        and crn.covers(binding.pattern, resource)
-        for binding in world.role_bindings.values()
+        and covers(binding.pattern, resource)
+        for binding in org.role_bindings.values()
     )
+
+
+def covers(pattern: str, name: str) -> bool:
+    """Return whether `pattern` names the resource or something that contains it. A `*` at its end matches any continuation."""
+    pattern, name = unquote(pattern), unquote(name)
+    if pattern.endswith("*"):
+        return name.startswith(pattern[:-1])
+    return name == pattern or name.startswith(f"{pattern}/")
+
+
+def require(call: Call, action: str, resource: str) -> None:
+    if not allowed(call.org, call.principal, action, resource):
+        raise forbidden()

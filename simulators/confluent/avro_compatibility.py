@@ -65,12 +65,12 @@ class _Comparison:
         written = {each["name"]: each for each in writer["fields"]}
         for field in reader["fields"]:
             names = [field["name"], *field.get("aliases", [])]
-            found = next((written[name] for name in names if name in written), None)
-            where = f"{path}/{field['name']}"
-            if found is not None:
-                yield from self.problems(field["type"], found["type"], where)
+            match = next((written[name] for name in names if name in written), None)
+            field_path = f"{path}/{field['name']}"
+            if match is not None:
+                yield from self.problems(field["type"], match["type"], field_path)
             elif "default" not in field:
-                yield f"{where}: the reader's field has no default, and the writer has no such field"
+                yield f"{field_path}: the reader's field has no default, and the writer has no such field"
 
 
 def _kind(schema: Any) -> str:
@@ -87,18 +87,18 @@ def _resolved(schema: Any, names: dict[str, Any]) -> Any:
 
 def _names(schema: Any) -> dict[str, Any]:
     """Every named type, by its name with and without namespace."""
-    found: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     if isinstance(schema, list):
         for each in schema:
-            found |= _names(each)
+            named |= _names(each)
     elif isinstance(schema, dict):
         if "name" in schema and schema.get("type") in ("record", "error", "enum", "fixed"):
-            found |= {schema["name"]: schema, schema["name"].rpartition(".")[2]: schema}
+            named |= {schema["name"]: schema, schema["name"].rpartition(".")[2]: schema}
         for inner in (
             schema["type"],
             schema.get("items"),
             schema.get("values"),
             *[each["type"] for each in schema.get("fields", [])],
         ):
-            found |= _names(inner) if isinstance(inner, dict | list) else {}
-    return found
+            named |= _names(inner) if isinstance(inner, dict | list) else {}
+    return named

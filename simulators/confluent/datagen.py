@@ -1,23 +1,33 @@
-"""The Datagen source: records of a quickstart or of the user's own Avro schema, written into a topic as time passes."""
+"""The Datagen source: records of a quickstart or of the user's own Avro schema, written into a topic as time passes.
+
+`arg.properties` of a schema steers its values, as in the connector's own schemas: options, range (min included, max excluded),
+iteration (start, step, restart), regex and length. A type without them gets a value of its kind.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 import random
+import re._parser as patterns  # type: ignore[import-not-found]
+import string
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import fastavro
 
-from simulators.confluent.avro_random import Values
 from simulators.confluent.kafka_log import KafkaTopic, framed
 
 #: The vendor's default of max.interval, in milliseconds.
 DEFAULT_INTERVAL: Final = 500
 QUICKSTARTS: Final = {"STOCK_TRADES": (Path(__file__).with_name("stock_trades.avsc"), "symbol")}
-#: After a long pause of the clock, no more than this many records are made up for it.
+#: The most records that are produced for a long jump of the clock.
 MOST_AT_ONCE: Final = 20_000
+_LETTERS: Final = string.ascii_letters + string.digits
+_LONG: Final = 1 << 31
+Make = Callable[[], Any]
 
 
 def without_steering(schema: Any) -> Any:
@@ -48,7 +58,7 @@ class Generator:
         self._values, self._rng, self._schema_id, self.time = Values(schema, rng), rng, schema_id, time
         self._parsed = fastavro.parse_schema(without_steering(schema))
         self._interval = int(config.get("max.interval", DEFAULT_INTERVAL)) / 1000
-        self._made = 0
+        self._count = 0
 
     def fill(self, topic: KafkaTopic, until: float) -> None:
         """Write what was due between the last record and `until`."""
@@ -63,6 +73,118 @@ class Generator:
         encoded = io.BytesIO()
         fastavro.schemaless_writer(encoded, self._parsed, value)
         key = str(value[self._key]).encode() if self._key else None
-        headers = (("task.generation", b"0"), ("task.id", b"0"), ("current.iteration", b"%d" % self._made))
+        headers = (("task.generation", b"0"), ("task.id", b"0"), ("current.iteration", b"%d" % self._count))
         topic.append(int(moment * 1000), key, framed(self._schema_id, encoded.getvalue()), headers)
-        self._made += 1
+        self._count += 1
+
+
+class Values:
+    """`next()` makes one value after the other."""
+
+    def __init__(self, schema: dict[str, Any], rng: random.Random) -> None:
+        self._rng = rng
+        self._named: dict[str, Any] = {}
+        self.next = self._maker(schema)
+
+    def _maker(self, schema: Any) -> Make:
+        if isinstance(schema, list):
+            return partial(self._one_of, [self._maker(each) for each in schema])
+        if isinstance(schema, str):
+            return self._maker(self._named.get(schema, {"type": schema}))
+        if not isinstance(schema["type"], str):
+            return self._maker(schema["type"])
+        if "name" in schema:
+            self._named[schema["name"]] = schema
+        return self._steered(schema.get("arg.properties", {}), schema) or self._plain(schema)
+
+    def _one_of(self, makers: list[Make]) -> Any:
+        return self._rng.choice(makers)()
+
+    def _steered(self, steering: dict[str, Any], schema: dict[str, Any]) -> Make | None:
+        kind = schema["type"]
+        if options := steering.get("options"):
+            return lambda: self._rng.choice(options)
+        if iteration := steering.get("iteration"):
+            return _iterated(iteration)
+        if regex := steering.get("regex"):
+            parsed = patterns.parse(regex)
+            return lambda: self._matching(parsed)
+        if (reach := steering.get("range")) and kind in ("int", "long"):
+            return lambda: self._rng.randrange(reach.get("min", 0), reach.get("max", _LONG))
+        if reach:
+            return lambda: self._rng.uniform(reach.get("min", 0.0), reach.get("max", 1.0))
+        return None
+
+    def _plain(self, schema: dict[str, Any]) -> Make:
+        match schema["type"]:
+            case "record":
+                fields = [(each["name"], self._maker(each["type"])) for each in schema["fields"]]
+                return lambda: {name: make() for name, make in fields}
+            case "array":
+                make = self._maker(schema["items"])
+                return lambda: [make() for _ in range(self._length(schema))]
+            case "map":
+                value = self._maker(schema["values"])
+                return lambda: {self._word(8): value() for _ in range(self._length(schema))}
+            case "enum":
+                return lambda: self._rng.choice(schema["symbols"])
+            case "fixed":
+                return lambda: self._rng.randbytes(schema["size"])
+        return self._scalar(schema)
+
+    def _scalar(self, schema: dict[str, Any]) -> Make:
+        makers: dict[str, Make] = {
+            "null": lambda: None,
+            "boolean": lambda: self._rng.random() < 0.5,
+            "int": lambda: self._rng.randrange(_LONG),
+            "long": lambda: self._rng.randrange(_LONG),
+            "float": self._rng.random,
+            "double": self._rng.random,
+            "bytes": lambda: self._rng.randbytes(8),
+            "string": lambda: self._word(self._length(schema)),
+        }
+        return makers[schema["type"]]
+
+    def _length(self, schema: dict[str, Any]) -> int:
+        length = schema.get("arg.properties", {}).get("length", {"min": 1, "max": 6})
+        return length if isinstance(length, int) else self._rng.randrange(length["min"], length["max"])
+
+    def _word(self, length: int) -> str:
+        return "".join(self._rng.choices(_LETTERS, k=length))
+
+    def _matching(self, pattern: Any) -> str:
+        return "".join(self._part(str(operation), argument) for operation, argument in pattern)
+
+    def _part(self, operation: str, argument: Any) -> str:
+        """Of one operation of Python's own regular-expression parser."""
+        choices: dict[str, Callable[[], str]] = {
+            "LITERAL": lambda: chr(argument),
+            "IN": lambda: self._part(*_named(self._rng.choice(argument))),
+            "RANGE": lambda: chr(self._rng.randint(*argument)),
+            "MAX_REPEAT": lambda: self._repeated(*argument),
+            "MIN_REPEAT": lambda: self._repeated(*argument),
+            "SUBPATTERN": lambda: self._matching(argument[-1]),
+            "BRANCH": lambda: self._matching(self._rng.choice(argument[1])),
+            "CATEGORY": lambda: self._rng.choice(string.digits),
+        }
+        return choices.get(operation, partial(self._word, 1))()
+
+    def _repeated(self, least: int, most: int, inner: Any) -> str:
+        return "".join(self._matching(inner) for _ in range(self._rng.randint(least, min(most, least + 8))))
+
+
+def _named(part: Any) -> tuple[str, Any]:
+    return str(part[0]), part[1]
+
+
+def _iterated(iteration: dict[str, Any]) -> Make:
+    state = {"value": iteration.get("start", 0)}
+
+    def make() -> Any:
+        value = state["value"]
+        state["value"] = value + iteration.get("step", 1)
+        if "restart" in iteration and state["value"] >= iteration["restart"]:
+            state["value"] = iteration.get("start", 0)
+        return value
+
+    return make

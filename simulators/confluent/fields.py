@@ -1,18 +1,20 @@
-"""Checks of what clients send. Each refusal points at the field."""
+"""Checks of the JSON that clients send. Each error points at the field."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
-from simulators.confluent.refusals import Refusal, immutable, invalid
+from simulators.confluent.errors import bad_request, immutable, invalid
 
-_TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
+#: Any text, up to a length that no name needs.
+ANY_TEXT: Final = r"[\s\S]{0,4096}"
+_TYPES: Final = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
 
 
 class Fields:
-    """A JSON object that a client sent, with the pointer at which it stands in the body."""
+    """A JSON object, with its pointer in the body."""
 
     def __init__(self, given: dict[str, Any], pointer: str = "") -> None:
         self._given, self._pointer = given, pointer
@@ -20,13 +22,16 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self._given.get(name) is not None
 
+    def raw(self, name: str) -> Any:
+        return self._given.get(name)
+
     def at(self, name: str) -> str:
         return f"{self._pointer}/{name}"
 
     def inside(self, name: str, *, required: bool = True) -> Fields:
         return Fields(self._typed(name, "object", {}, required=required), self.at(name))
 
-    def text(self, name: str, default: str = "", *, required: bool = False, pattern: str = r"[\s\S]{0,4096}") -> str:
+    def text(self, name: str, default: str = "", *, required: bool = False, pattern: str = ANY_TEXT) -> str:
         value: str = self._typed(name, "string", default, required=required)
         if required and not value:
             raise invalid(self.at(name), f"{self.at(name)} must not be empty")
@@ -57,15 +62,15 @@ class Fields:
         return value
 
     def reference(self, name: str) -> str:
-        """The id of a reference; its other fields are the server's, whatever stands there."""
+        """Return the id of a reference; the server ignores its other fields."""
         return self.inside(name).text("id", required=True)
 
-    def keep(self, name: str, current: Any) -> None:
-        """Refuses another value than `current` for a field that can't change."""
+    def require_same(self, name: str, current: Any) -> None:
+        """Refuse any value but `current` for a field that can't change."""
         if name in self and self._given[name] != current:
             raise immutable(self.at(name))
 
-    def keep_reference(self, name: str, current: str) -> None:
+    def require_same_reference(self, name: str, current: str) -> None:
         if name in self and self.reference(name) != current:
             raise immutable(self.at(name))
 
@@ -76,5 +81,5 @@ class Fields:
                 raise invalid(self.at(name), f"{self.at(name)} is required")
             return default
         if not isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
-            raise Refusal(400, f"{self.at(name)} must be of type {kind}", code="bad_request", pointer=self.at(name))
+            raise bad_request(f"{self.at(name)} must be of type {kind}", self.at(name))
         return value

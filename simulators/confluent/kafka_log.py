@@ -1,4 +1,4 @@
-"""A topic as a cluster keeps it: settings, and the bytes of its records."""
+"""The contents of a topic: its settings, and the bytes of its records."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from simulators.confluent.calls import CONNECT, CONTROL, FLINK, KAFKA, ROLE_BINDINGS, TABLEFLOW, Api
+from simulators.confluent.http import CONNECT, CONTROL, FLINK, KAFKA, ROLE_BINDINGS, TABLEFLOW, Api
 
 _ALL_HEADERS: Final = (CONTROL, ROLE_BINDINGS, TABLEFLOW)
 _SILENT: Final = (FLINK, KAFKA)

@@ -1,87 +1,336 @@
-"""What all objects have: an id, a CRN and two times; and how they and lists of them go out."""
+"""Objects that are plainly created, listed, read, updated and deleted: a kind declares its fields, parent, quota and rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, ClassVar, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
 import attrs
 
-from simulators.confluent.calls import Answer, Call, Plane
-from simulators.confluent.refusals import Refusal
-
-if TYPE_CHECKING:
-    from simulators.confluent.world import World
+from simulators.confluent import access
+from simulators.confluent.errors import ApiError, bad_request, immutable, invalid, not_found, over_quota
+from simulators.confluent.fields import ANY_TEXT, Fields
+from simulators.confluent.http import CONTROL, Answer, Api, Call, Route
+from simulators.confluent.model import Plane, Resource
+from simulators.confluent.organization import CLOUD, Organization
 
 DEFAULT_PAGE: Final = 10
 LARGEST_PAGE: Final = 100
-
-
-@attrs.define
-class Resource:
-    """Times count seconds since 1970 UTC."""
-
-    id: str
-    crn: str
-    created: float
-    updated: float
-
+_NEW: Final = object()
 
 R = TypeVar("R", bound=Resource)
 
 
-class Kind:
-    """How a kind goes out: its group and version, its name, and the path of its collection."""
+@attrs.frozen
+class Field:
+    """A property in the body. `path` is dotted; `attribute` is the record's, and empty for a constant: the first of `choices`.
 
-    def __init__(self, api_version: str, name: str, path: str = "") -> None:
-        self.api_version, self.name, self.path = api_version, name, path
+    A required field of a nested object is required wherever the object is sent; `optional_object` lets a new resource lack it.
+    `synonyms` are values that clients may send, each with the one that is stored.
+    """
 
-    def header(self, world: World, resource: Resource, query: str = "") -> dict[str, Any]:
-        metadata = {
-            "self": f"{world.addresses[Plane.CLOUD]}{self.path}/{resource.id}{query}",
-            "resource_name": resource.crn,
-            "created_at": world.clock.text(resource.created),
-            "updated_at": world.clock.text(resource.updated),
+    path: str
+    attribute: str = ""
+    type: type[str] | type[int] | type[bool] = str
+    required: bool = False
+    optional_object: bool = False
+    default: Any = ""
+    pattern: str = ANY_TEXT
+    choices: Collection[Any] | Callable[[Organization], Collection[Any]] = ()
+    synonyms: Mapping[str, str] = attrs.field(factory=dict)
+    not_simulated: Collection[str] = ()
+    immutable: bool = False
+    omit_empty: bool = False
+
+    def shown(self, record: Resource) -> Any:
+        return getattr(record, self.attribute) if self.attribute else next(iter(self.choices))  # type: ignore[arg-type]
+
+    def read(self, org: Organization, body: Fields, current: Any = _NEW) -> Any:
+        """Return the value for a new resource, or for one with the value `current`. Raises ApiError."""
+        *objects, name = self.path.split(".")
+        for each in objects:
+            if each not in body and (current is not _NEW or self.optional_object):
+                return self.default if current is _NEW else current
+            body = body.inside(each)
+        if self.immutable and current is not _NEW:
+            if name in body and self.synonyms.get(body.raw(name), body.raw(name)) != current:
+                raise immutable(body.at(name))
+            return current
+        required = self.required and (current is _NEW or bool(objects) or name in body)
+        value = self._value(org, body, name, None if required else self.default if current is _NEW else current)
+        if value in self.not_simulated:
+            raise invalid(body.at(name), f"{value} is not simulated")
+        return self.synonyms.get(value, value)
+
+    def _value(self, org: Organization, body: Fields, name: str, default: Any) -> Any:
+        """`default` is None for a required field."""
+        choices = self.choices(org) if callable(self.choices) else self.choices
+        if self.type is bool:
+            return body.flag(name, default)
+        if self.type is int:
+            return body.whole(name, default, among=choices or None)
+        if choices or self.synonyms:
+            return body.choice(name, (*choices, *self.synonyms, *self.not_simulated), default)
+        return body.text(name, default or "", required=default is None, pattern=self.pattern)
+
+
+@attrs.frozen
+class Parent:
+    """The object that resources are in. The functions find it and check the caller's right there; `attribute` is the record's."""
+
+    attribute: str
+    of_query: Callable[[Call], Resource]
+    of_body: Callable[[Call, Fields], Resource]
+
+
+ENVIRONMENT: Final = Parent("environment", access.environment_of_query, access.environment_of_body)
+CLUSTER: Final = Parent("cluster", access.cluster_of_query, access.cluster_of_body)
+CLOUD_FIELD: Final = Field("cloud", choices=(CLOUD,), required=True, immutable=True)
+
+
+class Kind(Generic[R]):
+    """Subclasses declare a kind and override the verbs and rules in which it differs.
+
+    `label` is the kind's name in messages; `store` the attribute of Organization; `spec` the object of the body that has the
+    fields. `filters` are query parameters of lists with the record's attribute; `quota` is the vendor's name and the attribute of
+    Quotas. `instead`: by verb, the statuses that the vendor's file doesn't declare (see Route).
+    """
+
+    api: ClassVar[Api] = CONTROL
+    api_version: ClassVar[str]
+    name: ClassVar[str]
+    path: ClassVar[str]
+    label: ClassVar[str] = ""
+    store: ClassVar[str] = ""
+    record: ClassVar[type[Any]] = Resource
+    id_prefix: ClassVar[str] = ""
+    spec: ClassVar[str] = "spec"
+    parent: ClassVar[Parent | None] = None
+    fields: ClassVar[tuple[Field, ...]] = ()
+    filters: ClassVar[tuple[tuple[str, str], ...]] = ()
+    quota: ClassVar[tuple[str, str] | None] = None
+    quota_within_parent: ClassVar[bool] = False
+    created_status: ClassVar[int] = 201
+    verbs: ClassVar[tuple[str, ...]] = ("create", "list", "read", "update", "delete")
+    instead: ClassVar[Mapping[str, Mapping[int, int]]] = {}
+
+    # The rules, for subclasses.
+
+    def authorize(self, call: Call, verb: str, record: R | None) -> None:
+        """Check the caller's right, beyond that on the parent. `record` is None to create one."""
+
+    def check(self, call: Call, values: dict[str, Any], current: R | None) -> None:
+        """Check rules between fields and with other objects, for a new resource or for changes of `current`."""
+
+    def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
+        """Return attributes of a new record that no field sets."""
+        return {}
+
+    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+        raise NotImplementedError
+
+    def created(self, org: Organization, record: R) -> None:
+        """Start the lifecycle of a new record."""
+
+    def updated(self, org: Organization, record: R, body: Fields) -> None:
+        """Act on an update; the record has its new values."""
+
+    def check_deletable(self, org: Organization, record: R) -> None:
+        """Raise ApiError for a record that must stay."""
+
+    def erase(self, org: Organization, record: R) -> None:
+        del self.objects(org)[record.id]
+
+    def missing(self, name: str) -> ApiError:
+        return not_found(self.label, name)
+
+    def is_gone(self, record: R) -> bool:
+        return False
+
+    def is_listed(self, call: Call, record: R) -> bool:
+        return True
+
+    def status(self, org: Organization, record: R) -> dict[str, Any]:
+        return {}
+
+    def read_only(self, org: Organization, record: R) -> dict[str, Any]:
+        """Return the properties that only the server sets, by dotted path."""
+        return {}
+
+    # The verbs.
+
+    def create(self, call: Call) -> Answer:
+        org, body = call.org, self._body(call, required=True)
+        parent = self.parent.of_body(call, body) if self.parent else None
+        self.authorize(call, "create", None)
+        self._require_quota(org, parent)
+        values = {each.attribute: each.read(org, body) for each in self.fields}
+        values.pop("", None)
+        values |= _parents(parent)
+        self.check(call, values, None)
+        new, now = org.new_id(self.id_prefix), org.clock.now()
+        crn = self.crn(org, parent, new, values)
+        record: R = self.record(id=new, crn=crn, created=now, updated=now, **values, **self.computed(org, new))
+        self.objects(org)[new] = record
+        self.created(org, record)
+        return Answer(self.created_status, self.document(org, record))
+
+    def list(self, call: Call) -> Answer:
+        parent = self.parent.of_query(call) if self.parent else None
+        records = [
+            each
+            for each in self.objects(call.org).values()
+            if self._is_in(each, parent)
+            and self.is_listed(call, each)
+            and all(call.query.get(name, "") in ("", getattr(each, attribute)) for name, attribute in self.filters)
+        ]
+        return page(call, self.api_version, self.name, records, self.document)
+
+    def read(self, call: Call) -> Answer:
+        record = self.find(call, self.parent.of_query(call) if self.parent else None)
+        self.authorize(call, "read", record)
+        return Answer(200, self.document(call.org, record))
+
+    def update(self, call: Call) -> Answer:
+        org, body = call.org, self._body(call, required=self.parent is not None)
+        record = self.find(call, self.parent.of_body(call, body) if self.parent else None)
+        self.authorize(call, "update", record)
+        values = {each.attribute: each.read(org, body, each.shown(record)) for each in self.fields}
+        values.pop("", None)
+        self.check(call, values, record)
+        for name, value in values.items():
+            setattr(record, name, value)
+        record.updated = org.clock.now()
+        self.updated(org, record, body)
+        return Answer(200, self.document(org, record))
+
+    def delete(self, call: Call) -> Answer:
+        record = self.find(call, self.parent.of_query(call) if self.parent else None)
+        self.authorize(call, "delete", record)
+        self.check_deletable(call.org, record)
+        self.erase(call.org, record)
+        return Answer(204)
+
+    def routes(self) -> tuple[Route, ...]:
+        one = self.path + "/{id}"
+        table = {
+            "create": ("POST", self.path, self.create),
+            "list": ("GET", self.path, self.list),
+            "read": ("GET", one, self.read),
+            "update": ("PATCH", one, self.update),
+            "delete": ("DELETE", one, self.delete),
         }
-        return {"api_version": self.api_version, "kind": self.name, "id": resource.id, "metadata": metadata}
+        return tuple(Route(self.api, *table[verb], self.instead.get(verb, {})) for verb in self.verbs)
 
-    def page_within(
-        self, call: Call, environment: str, resources: Iterable[R], document: Callable[[World, R], dict[str, Any]]
-    ) -> Answer:
-        """Of resources that each know their environment."""
-        return self.page(call, [each for each in resources if getattr(each, "environment", "") == environment], document)
+    def objects(self, org: Organization) -> dict[str, R]:
+        objects: dict[str, R] = getattr(org, self.store)
+        return objects
 
-    def page(self, call: Call, resources: Iterable[R], document: Callable[[World, R], dict[str, Any]]) -> Answer:
-        """In the order of creation, so that a token stays right while objects come and go."""
-        every = sorted(resources, key=lambda each: each.created)
-        size, after = _page_size(call), call.query.get("page_token", "")
-        if after and after not in {token_of(each) for each in every}:
-            raise Refusal(400, "page_token is not valid", code="bad_request", parameter="page_token")
-        start = next((n for n, each in enumerate(every, 1) if token_of(each) == after), 0)
-        chosen = every[start : start + size]
-        following = token_of(chosen[-1]) if start + size < len(every) else ""
-        metadata = {"first": _link(call, ""), "next": _link(call, following) if following else "", "total_size": len(every)}
-        data = [document(call.world, each) for each in chosen]
-        return Answer(200, {"api_version": self.api_version, "kind": f"{self.name}List", "metadata": metadata, "data": data})
+    def find(self, call: Call, parent: Resource | None) -> R:
+        record = self.objects(call.org).get(call.parameters["id"])
+        if record is None or not self._is_in(record, parent) or self.is_gone(record):
+            raise self.missing(call.parameters["id"])
+        return record
+
+    def document(self, org: Organization, record: R) -> dict[str, Any]:
+        body: dict[str, Any] = {}
+        for each in self.fields:
+            if (value := each.shown(record)) or not each.omit_empty:
+                _put(body, each.path, value)
+        for path, value in (self._references(org, record) | self.read_only(org, record)).items():
+            _put(body, path, value)
+        status = self.status(org, record)
+        return self.header(org, record) | ({self.spec: body} if self.spec else body) | ({"status": status} if status else {})
+
+    def header(self, org: Organization, record: R) -> dict[str, Any]:
+        query = f"?environment={getattr(record, 'environment', '')}" if self.parent else ""
+        if self.parent is CLUSTER:
+            query += f"&spec.kafka_cluster={getattr(record, 'cluster', '')}"
+        return header(org, self.api_version, self.name, self.path, record, query=query)
+
+    def _body(self, call: Call, *, required: bool) -> Fields:
+        body = Fields(call.body)
+        return body.inside(self.spec, required=required) if self.spec else body
+
+    def _is_in(self, record: R, parent: Resource | None) -> bool:
+        return self.parent is None or parent is None or getattr(record, self.parent.attribute) == parent.id
+
+    def _require_quota(self, org: Organization, parent: Resource | None) -> None:
+        if self.quota:
+            name, attribute = self.quota
+            within = parent if self.quota_within_parent else None
+            limit: int = getattr(org.quotas, attribute)
+            if sum(self._is_in(each, within) for each in self.objects(org).values()) >= limit:
+                raise over_quota(name, limit)
+
+    def _references(self, org: Organization, record: R) -> dict[str, Any]:
+        references: dict[str, Any] = {}
+        if self.parent:
+            environment = org.environments[getattr(record, "environment", "")]
+            references["environment"] = reference(org, environment, "/org/v2/environments")
+        if self.parent is CLUSTER:
+            cluster = org.clusters[getattr(record, "cluster", "")]
+            references["kafka_cluster"] = reference(org, cluster, "/cmk/v2/clusters", cluster.environment)
+        return references
 
 
-def token_of(resource: Resource) -> str:
-    """Opaque to clients."""
-    return resource.id.encode().hex()
+def _parents(parent: Resource | None) -> dict[str, str]:
+    """Return the attributes of a record in `parent`: for a cluster, its environment too."""
+    if parent is None:
+        return {}
+    environment = getattr(parent, "environment", "")
+    return {"environment": environment, "cluster": parent.id} if environment else {"environment": parent.id}
 
 
-def reference(world: World, resource: Resource, path: str, environment: str = "") -> dict[str, str]:
-    """Filled by the server, whatever the client sent beside the id."""
+def _put(body: dict[str, Any], path: str, value: Any) -> None:
+    *objects, name = path.split(".")
+    for each in objects:
+        body = body.setdefault(each, {})
+    body[name] = value
+
+
+def header(org: Organization, api_version: str, name: str, path: str, record: Resource, *, query: str = "") -> dict[str, Any]:
+    metadata = {
+        "self": f"{org.addresses[Plane.CLOUD]}{path}/{record.id}{query}",
+        "resource_name": record.crn,
+        "created_at": org.clock.text(record.created),
+        "updated_at": org.clock.text(record.updated),
+    }
+    return {"api_version": api_version, "kind": name, "id": record.id, "metadata": metadata}
+
+
+def reference(org: Organization, resource: Resource, path: str, environment: str = "") -> dict[str, str]:
+    """Return a complete reference; the server fills it, whatever the client sent beside the id."""
     inside = {"environment": environment} if environment else {}
-    related = f"{world.addresses[Plane.CLOUD]}{path}/{resource.id}"
+    related = f"{org.addresses[Plane.CLOUD]}{path}/{resource.id}"
     return {"id": resource.id, **inside, "related": related, "resource_name": resource.crn}
+
+
+def page(
+    call: Call, api_version: str, name: str, records: Iterable[R], document: Callable[[Organization, R], dict[str, Any]]
+) -> Answer:
+    """Answer one page, in the order of creation, so that a token stays valid while objects are created and deleted."""
+    ordered = sorted(records, key=lambda each: each.created)
+    size, after = _page_size(call), call.query.get("page_token", "")
+    if after and after not in {_token(each) for each in ordered}:
+        raise bad_request("page_token is not valid", parameter="page_token")
+    start = next((n for n, each in enumerate(ordered, 1) if _token(each) == after), 0)
+    chosen = ordered[start : start + size]
+    following = _token(chosen[-1]) if start + size < len(ordered) else ""
+    metadata = {"first": _link(call, ""), "next": _link(call, following) if following else "", "total_size": len(ordered)}
+    data = [document(call.org, each) for each in chosen]
+    return Answer(200, {"api_version": api_version, "kind": f"{name}List", "metadata": metadata, "data": data})
+
+
+def _token(resource: Resource) -> str:
+    return resource.id.encode().hex()
 
 
 def _page_size(call: Call) -> int:
     given = call.query.get("page_size", str(DEFAULT_PAGE))
     if not given.isdecimal() or not 1 <= int(given) <= LARGEST_PAGE:
-        raise Refusal(400, f"page_size must be 1 to {LARGEST_PAGE}", code="bad_request", parameter="page_size")
+        raise bad_request(f"page_size must be 1 to {LARGEST_PAGE}", parameter="page_size")
     return int(given)
 
 

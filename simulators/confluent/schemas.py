@@ -1,4 +1,4 @@
-"""What one Schema Registry holds: schemas by id, subjects with their versions, and compatibility levels."""
+"""The contents of one Schema Registry: schemas by id, subjects with their versions, and compatibility levels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import attrs
 import fastavro
 
 from simulators.confluent.avro_compatibility import unreadable
-from simulators.confluent.refusals import Refusal
+from simulators.confluent.errors import ApiError
 
 LEVELS: Final = ("BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE")
 TYPES: Final = ("AVRO", "JSON", "PROTOBUF")
@@ -23,6 +23,10 @@ class Schema:
     kind: str
     text: str
     references: tuple[tuple[str, str, int], ...] = ()
+
+    @classmethod
+    def avro(cls, document: dict[str, Any]) -> Schema:
+        return cls("AVRO", json.dumps(document))
 
     def same_as(self, other: Schema) -> bool:
         return (self.kind, self.references, _canonical(self)) == (other.kind, other.references, _canonical(other))
@@ -53,18 +57,18 @@ class Schemas:
         return [each for each in self._versions.get(subject, []) if deleted or not each.deleted]
 
     def version(self, subject: str, number: str, *, deleted: bool = False) -> Version:
-        """`number` may be `latest`. Raises Refusal."""
+        """`number` may be `latest`. Raises ApiError."""
         versions = self.versions(subject, deleted=deleted)
         if not versions:
-            raise Refusal(404, f"Subject '{subject}' not found.", code=40401)
+            raise ApiError(404, f"Subject '{subject}' not found.", code=40401)
         if number in ("latest", "-1"):
             return versions[-1]
         if not number.isdecimal() or number == "0":
-            raise Refusal(422, f"The specified version '{number}' is not a valid version id.", code=42202)
+            raise ApiError(422, f"The specified version '{number}' is not a valid version id.", code=42202)
         for each in versions:
             if each.number == int(number):
                 return each
-        raise Refusal(404, f"Version {number} not found.", code=40402)
+        raise ApiError(404, f"Version {number} not found.", code=40402)
 
     def latest(self, subject: str) -> Schema | None:
         versions = self.versions(subject)
@@ -74,12 +78,14 @@ class Schemas:
         return next((each for each in self.versions(subject, deleted=deleted) if self.by_id[each.id].same_as(schema)), None)
 
     def register(self, subject: str, schema: Schema) -> Version:
-        """The version that has it, made where none has. Raises Refusal."""
+        """Return the version with this schema, a new one if there is none. Raises ApiError."""
         parse(schema)
-        if found := self.find(subject, schema):
-            return found
+        if existing := self.find(subject, schema):
+            return existing
         if problems := self.problems(subject, schema):
-            raise Refusal(409, f"Schema being registered is incompatible with an earlier schema: {'; '.join(problems)}", code=409)
+            raise ApiError(
+                409, f"Schema being registered is incompatible with an earlier schema: {'; '.join(problems)}", code=409
+            )
         ids = [schema_id for schema_id, each in self.by_id.items() if each.same_as(schema)]
         schema_id = ids[0] if ids else _FIRST_ID + len(self.by_id)
         self.by_id.setdefault(schema_id, schema)
@@ -88,40 +94,40 @@ class Schemas:
         return versions[-1]
 
     def problems(self, subject: str, schema: Schema, against: Version | None = None) -> list[str]:
-        """Why the subject's level forbids it. Only Avro is compared; JSON and Protobuf pass."""
+        """Return the reasons for which the subject's level forbids it. Only Avro is compared; JSON and Protobuf pass."""
         level = self.levels.get(subject, self.level)
         earlier = [against] if against else self.versions(subject)
         if level == "NONE" or schema.kind != "AVRO" or not earlier:
             return []
         compared = earlier if level.endswith("_TRANSITIVE") else earlier[-1:]
-        found: list[str] = []
+        problems: list[str] = []
         for before in (self.by_id[each.id] for each in compared):
             if before.kind != schema.kind:
                 return [f"the type {before.kind} can't become {schema.kind}"]
             old, new = json.loads(before.text), json.loads(schema.text)
-            found += unreadable(new, old) if not level.startswith("FORWARD") else []
-            found += unreadable(old, new) if not level.startswith("BACKWARD") else []
-        return found
+            problems += unreadable(new, old) if not level.startswith("FORWARD") else []
+            problems += unreadable(old, new) if not level.startswith("BACKWARD") else []
+        return problems
 
     def delete(self, subject: str, *, permanent: bool) -> list[int]:
-        """Version numbers that went. A subject goes softly first, and can then go for good. Raises Refusal."""
+        """Return the deleted version numbers. A subject is deleted softly first, then permanently. Raises ApiError."""
         if permanent and self.versions(subject):
-            raise Refusal(404, f"Subject '{subject}' was not deleted first before being permanently deleted", code=40405)
+            raise ApiError(404, f"Subject '{subject}' was not deleted first before being permanently deleted", code=40405)
         if not self.versions(subject, deleted=permanent):
-            raise Refusal(404, f"Subject '{subject}' not found.", code=40401)
-        gone = [each.number for each in self.versions(subject, deleted=permanent)]
+            raise ApiError(404, f"Subject '{subject}' not found.", code=40401)
+        numbers = [each.number for each in self.versions(subject, deleted=permanent)]
         self.levels.pop(subject, None)
         if permanent:
             del self._versions[subject]
         for each in self._versions.get(subject, []):
             each.deleted = True
-        return gone
+        return numbers
 
     def delete_version(self, subject: str, number: str, *, permanent: bool) -> int:
-        """Raises Refusal."""
+        """Raises ApiError."""
         version = self.version(subject, number, deleted=permanent)
         if permanent and not version.deleted:
-            raise Refusal(404, f"Subject '{subject}' Version {number} was not deleted first", code=40407)
+            raise ApiError(404, f"Subject '{subject}' Version {number} was not deleted first", code=40407)
         version.deleted = True
         if permanent:
             self._versions[subject].remove(version)
@@ -129,13 +135,13 @@ class Schemas:
 
 
 def parse(schema: Schema) -> None:
-    """Raises Refusal for what is no schema of its type. Of Protobuf only its presence is checked."""
+    """Raises ApiError for a text that isn't a schema of its type. Protobuf is only checked for presence."""
     try:
         if schema.kind == "AVRO":
             fastavro.parse_schema(json.loads(schema.text))
         elif schema.kind == "JSON":
             json.loads(schema.text)
     except (ValueError, KeyError, TypeError, fastavro.schema.SchemaParseException, fastavro.schema.UnknownType) as error:
-        raise Refusal(422, f"Invalid schema: {type(error).__name__} {error}", code=42201) from None
+        raise ApiError(422, f"Invalid schema: {type(error).__name__} {error}", code=42201) from None
     if not schema.text.strip():
-        raise Refusal(422, "Empty schema", code=42201)
+        raise ApiError(422, "Empty schema", code=42201)

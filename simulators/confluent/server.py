@@ -10,7 +10,7 @@ from typing import Any
 import uvicorn
 
 from simulators.confluent.application import Application
-from simulators.confluent.calls import Plane
+from simulators.confluent.model import Plane
 from simulators.confluent.simulation import Simulation
 from simulators.core import server
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from simulators.confluent.calls import KeyKind, Plane
-from simulators.confluent.flink_engine import PaperEngine
-from simulators.confluent.kinds import api_keys, environments
+from simulators.confluent.control_plane import create_environment
+from simulators.confluent.flink.paper import PaperEngine
+from simulators.confluent.iam import issue_key
 from simulators.confluent.limits import RateLimit
-from simulators.confluent.world import Delays, Quotas, World
+from simulators.confluent.model import ApiKey, Engine, KeyKind, Plane
+from simulators.confluent.organization import Delays, Organization, Quotas
+from simulators.confluent.tableflow_lake import Lake
 from simulators.core.clock import Clock
-
-if TYPE_CHECKING:
-    from simulators.confluent.flink_engine import Engine
-    from simulators.confluent.kinds.api_keys import ApiKey
-    from simulators.confluent.tableflow_lake import Lake
 
 REGION: Final = "eu-west-1"
 _KINDS: Final = (
@@ -35,7 +32,7 @@ _KINDS: Final = (
 
 
 class Simulation:
-    """`world` is replaced by `reset`; everything else stays."""
+    """`organization` is replaced by `reset`; everything else stays."""
 
     def __init__(
         self,
@@ -61,7 +58,7 @@ class Simulation:
         """An organization with one environment, and one Cloud key of its owner that works at once."""
         clock = Clock(self._time_scale, self._start)
         self.limit = RateLimit()
-        self.world = World(
+        self.organization = Organization(
             clock,
             self._addresses,
             engine=self._engine,
@@ -71,12 +68,12 @@ class Simulation:
             rng=self._random,
             lake=self._lake,
         )
-        environments.make(self.world, "default", "")
-        self.cloud_key: ApiKey = api_keys.issue(self.world, self.world.owner, KeyKind.CLOUD, "cloud", delay=0)
+        create_environment(self.organization, "default")
+        self.cloud_key: ApiKey = issue_key(self.organization, self.organization.owner, KeyKind.CLOUD, "cloud", delay=0)
 
     @property
     def clock(self) -> Clock:
-        return self.world.clock
+        return self.organization.clock
 
     @property
     def credentials(self) -> dict[str, str]:
@@ -84,18 +81,22 @@ class Simulation:
         return {
             "cloud_api_key": self.cloud_key.id,
             "cloud_api_secret": self.cloud_key.secret,
-            "organization_id": self.world.organization_id,
+            "organization_id": self.organization.organization_id,
         }
 
     def state(self) -> dict[str, Any]:
         """Return the time and the ids of all objects, by type."""
-        world = self.world
-        world.clock.run_due()
-        objects = {kind: sorted(each.id for each in getattr(world, kind).values()) for kind in _KINDS}
-        objects["statements"] = sorted("/".join(key) for key in world.statements)
-        objects["topics"] = sorted(f"{cluster.id}/{name}" for cluster in world.clusters.values() for name in cluster.topics)
-        objects["acls"] = sorted(f"{cluster.id}/{json.dumps(acl)}" for cluster in world.clusters.values() for acl in cluster.acls)
-        objects["subjects"] = sorted(
-            f"{each.id}/{name}" for each in world.schema_registries.values() for name in each.schemas.subjects()
+        organization = self.organization
+        organization.clock.run_due()
+        objects = {kind: sorted(each.id for each in getattr(organization, kind).values()) for kind in _KINDS}
+        objects["statements"] = sorted("/".join(key) for key in organization.statements)
+        objects["topics"] = sorted(
+            f"{cluster.id}/{name}" for cluster in organization.clusters.values() for name in cluster.topics
         )
-        return {"now": world.clock.text(), "objects": objects}
+        objects["acls"] = sorted(
+            f"{cluster.id}/{json.dumps(acl)}" for cluster in organization.clusters.values() for acl in cluster.acls
+        )
+        objects["subjects"] = sorted(
+            f"{each.id}/{name}" for each in organization.schema_registries.values() for name in each.schemas.subjects()
+        )
+        return {"now": organization.clock.text(), "objects": objects}

@@ -85,7 +85,7 @@ class Deployed:
     @property
     def organization(self):
         """What Confluent holds, to be looked at and spoiled."""
-        return self.stand_ins.cloud._simulation.world
+        return self.stand_ins.cloud._simulation.organization
 
     @property
     def account(self):

@@ -281,7 +281,7 @@ def test_the_environment_that_the_file_names_must_be_there_by_that_name(ctx):
 @pytest.fixture
 def elsewhere(stand_ins):
     """Flink and Tableflow are in another region only."""
-    system = stand_ins.cloud._simulation.world
+    system = stand_ins.cloud._simulation.organization
     before, system.flink_regions = system.flink_regions, ("us-west-2",)
     yield
     system.flink_regions = before

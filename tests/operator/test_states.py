@@ -153,7 +153,7 @@ def without_bad_records(stands):
     ((_, table),) = stands.organization.tableflow_topics.items()
     messages = stands.organization.clusters[stands.cluster].topics[TOPIC].messages
     messages[:] = [message for message in messages if message.value != b"not avro"]
-    table.taken = len(messages)
+    table.position = len(messages)
 
 
 @pytest.mark.usefixtures("skipping")

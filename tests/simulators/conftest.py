@@ -8,7 +8,7 @@ import pytest
 from aws_clients import Clients
 
 from simulators.aws.server import EmbeddedAws
-from simulators.confluent.flink_remote import FLINK_PYTHON, FlinkWorker
+from simulators.confluent.flink.engine import FLINK_PYTHON, FlinkWorker
 
 HERE = Path(__file__).parent
 

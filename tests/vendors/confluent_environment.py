@@ -11,7 +11,7 @@ from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.shared.http import Session
 from lambdas.shared.redaction import ApiKey, Secret
 from simulators.confluent.application import Application
-from simulators.confluent.calls import Plane
+from simulators.confluent.model import Plane
 from simulators.confluent.simulation import Simulation
 
 ADDRESSES = {plane: f"http://127.0.0.1:{port}" for port, plane in enumerate(Plane, start=7001)}
@@ -40,19 +40,19 @@ class Organization(VendorEnvironment):
         return Confluent(session, clock, ApiKey(key.id, Secret(key.secret)), self.url)
 
     def pass_time(self, seconds):
-        self.simulation.world.clock.advance(seconds)
+        self.simulation.organization.clock.advance(seconds)
 
     def objects(self):
         """The simulator's own word for what there is: (kind, id) of each object."""
         return {(kind, each) for kind, ids in self.simulation.state()["objects"].items() for each in ids}
 
     def known(self):
-        return super().known() | {key.secret for key in self.simulation.world.api_keys.values()}
+        return super().known() | {key.secret for key in self.simulation.organization.api_keys.values()}
 
     def state(self):
-        self.simulation.world.clock.run_due()
-        assert self.simulation.world.clock.is_idle
-        return self.simulation.world, self.simulation.cloud_key
+        self.simulation.organization.clock.run_due()
+        assert self.simulation.organization.clock.is_idle
+        return self.simulation.organization, self.simulation.cloud_key
 
     def take(self, state):
-        self.simulation.world, self.simulation.cloud_key = state
+        self.simulation.organization, self.simulation.cloud_key = state

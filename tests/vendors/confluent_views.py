@@ -10,15 +10,15 @@ import json
 
 def _new(org, base, kind):
     known = {each for found, each in base if found == kind}
-    return [each for each in getattr(org.simulation.world, kind).values() if each.id not in known]
+    return [each for each in getattr(org.simulation.organization, kind).values() if each.id not in known]
 
 
 def _clusters(org):
-    return org.simulation.world.clusters.values()
+    return org.simulation.organization.clusters.values()
 
 
 def _registries(org):
-    return org.simulation.world.schema_registries.values()
+    return org.simulation.organization.schema_registries.values()
 
 
 def _environment(org, base, given):
@@ -94,7 +94,7 @@ def _flink_compute_pool(org, base, given):
 
 def _flink_statement(org, base, given):
     """The statement runs, and its table has the columns that the text names."""
-    found = [(each.sql, each.phase) for each in org.simulation.world.statements.values()]
+    found = [(each.sql, each.phase) for each in org.simulation.organization.statements.values()]
     columns = [
         [field["name"] for field in json.loads(each.schemas.latest("totals-value").text)["fields"]]
         for each in _registries(org)
@@ -111,7 +111,7 @@ def _provider_integration(org, base, given):
 def _tableflow_topic(org, base, given):
     found = [
         (each.id, each.bucket, each.integration, str(each.config["retention_ms"]), each.config["error_handling"]["mode"])
-        for each in org.simulation.world.tableflow_topics.values()
+        for each in org.simulation.organization.tableflow_topics.values()
     ]
     wanted = (given["topic"], given["bucket"], given["provider_integration_id"], str(given["retention_ms"]))
     return found, [(*wanted, given["error_handling"])]

@@ -34,10 +34,10 @@ from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Snowflake
 from simulators.confluent.application import Application
-from simulators.confluent.authentication import find_key
-from simulators.confluent.calls import Plane
+from simulators.confluent.http import find_key
+from simulators.confluent.model import Plane
+from simulators.confluent.organization import Delays
 from simulators.confluent.simulation import REGION, Simulation
-from simulators.confluent.world import Delays
 from simulators.core.faults import FaultInjector
 from simulators.snowflake import engine as sql_engine
 from simulators.snowflake.application import Application as SnowflakeApplication
@@ -142,7 +142,7 @@ class RotationEnvironment:
         assert kind or not self.leaks()
 
     def _pass(self, seconds):
-        self.confluent.world.clock.advance(seconds)
+        self.confluent.organization.clock.advance(seconds)
         if self.snowflake:
             self.snowflake.account.clock.advance(seconds)
 
@@ -172,7 +172,7 @@ class RotationEnvironment:
         cluster = vendor.cloud.post("/cmk/v2/clusters", {"spec": {**wanted, "environment": {"id": environment}}})["id"]
         for _ in range(2):  # the cluster comes up, and brings the Schema Registry up
             self.clock.sleep(600)
-            self.confluent.world.clock.run_due()
+            self.confluent.organization.clock.run_due()
         vendor = self.client()
         self.owner = vendor.cloud.post("/iam/v2/service-accounts", {"display_name": "reader"})["id"]
         scope = f"crn://confluent.cloud/organization={vendor.organization_id}/environment={environment}"
@@ -279,13 +279,13 @@ class RotationEnvironment:
         """Whether the vendor takes this credential now. It is asked directly: no call of the function's is counted."""
         if "privateKey" in fields:
             return _fingerprint(fields["privateKey"]) in self.slots().values()
-        return find_key(self.confluent.world, fields["apiKey"], fields["apiSecret"]) is not None
+        return find_key(self.confluent.organization, fields["apiKey"], fields["apiSecret"]) is not None
 
     def exists(self, fields):
         """The same of a key that the vendor may not have made known yet."""
         if "privateKey" in fields:
             return self.accepts(fields)
-        return fields["apiKey"] in self.confluent.world.api_keys
+        return fields["apiKey"] in self.confluent.organization.api_keys
 
     def slots(self):
         user = self.snowflake.account.find(Domain.USER, (USER,))
@@ -296,7 +296,7 @@ class RotationEnvironment:
         if name == "snowflake":
             return set(self.slots().values())
         base = f"{NAME}-{name}"
-        keys = self.confluent.world.api_keys.values()
+        keys = self.confluent.organization.api_keys.values()
         return {key.id for key in keys if key.name == base or key.name.startswith(f"{base}/")}
 
     def id_of(self, fields):
@@ -310,7 +310,7 @@ class RotationEnvironment:
     def leaks(self):
         """Secrets that stand in what was written: each by its first letters, and where."""
         written = {"the log": self.said.getvalue(), "errors": "\n".join(self.result), "addresses": "\n".join(self.steps.log)}
-        known = {key.secret for key in self.confluent.world.api_keys.values()}
+        known = {key.secret for key in self.confluent.organization.api_keys.values()}
         for value in self.secrets.ever:
             fields = json.loads(value) if value.startswith("{") else {}
             known |= {fields["apiSecret"]} if "apiSecret" in fields else set(fields.get("privateKey", "").splitlines()[1:-1])

@@ -65,7 +65,7 @@ def test_r22_live_keys_and_the_slot_of_the_current_one_are_reported(env):
 
 
 def test_r22_a_current_key_that_the_vendor_does_not_have_stands_nowhere(env):
-    del env.confluent.world.api_keys[env.fields("kafka")["apiKey"]]
+    del env.confluent.organization.api_keys[env.fields("kafka")["apiKey"]]
     assert status(env, "kafka")["current_label"] == ""
     env.run_sql(f"ALTER USER {USER} UNSET RSA_PUBLIC_KEY")
     with pytest.raises(LakeferryError) as raised:

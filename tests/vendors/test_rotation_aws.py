@@ -17,8 +17,8 @@ from runtime_kit import control
 from waiting import until
 
 from lambdas import contract
+from simulators.confluent.organization import Delays
 from simulators.confluent.server import ConfluentCloud
-from simulators.confluent.world import Delays
 from simulators.snowflake.server import Snowflake
 
 NAMES = ("kafka", "snowflake")

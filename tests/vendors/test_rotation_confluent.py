@@ -14,7 +14,7 @@ from wire import Killed
 
 from lambdas.rotation.versions import DAY, PENDING_LIFE
 from lambdas.shared.errors import LakeferryError, Refused, Transient
-from simulators.confluent.world import Quotas
+from simulators.confluent.organization import Quotas
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def test_a_key_of_each_service_is_replaced_and_both_live(service):
         assert env.fields(service, PREVIOUS) == before
         assert env.accepts(before)
         assert env.accepts(after)
-        key = env.confluent.world.api_keys[after["apiKey"]]
+        key = env.confluent.organization.api_keys[after["apiKey"]]
         assert key.name == f"{NAME}-{service}/{env.secrets.all[service].labelled(CURRENT)}"
-        assert (key.owner, key.kind) == (env.owner, env.confluent.world.api_keys[before["apiKey"]].kind)
+        assert (key.owner, key.kind) == (env.owner, env.confluent.organization.api_keys[before["apiKey"]].kind)
 
 
 def test_all_of_a_clients_fields_change_with_the_key_and_the_others_stay():
@@ -83,7 +83,7 @@ def test_r4_a_key_whose_secret_got_lost_is_deleted_and_created_again(env):
         env.step("kafka", "createSecret", version)
     (lost,) = env.ours("kafka") - env.held("kafka")
     env.step("kafka", "createSecret", version)
-    assert lost not in env.confluent.world.api_keys
+    assert lost not in env.confluent.organization.api_keys
     assert env.ours("kafka") == env.held("kafka")
 
 
@@ -211,8 +211,8 @@ def test_r16_at_the_quota_the_oldest_that_nobody_can_be_using_makes_room():
         for _ in range(3):
             env.rotate("kafka")
             env.clock.sleep(30 * DAY)
-        live = env.confluent.world.api_keys
-        env.confluent.world.quotas = attrs.evolve(Quotas(), api_keys=len(live))
+        live = env.confluent.organization.api_keys
+        env.confluent.organization.quotas = attrs.evolve(Quotas(), api_keys=len(live))
         oldest = min((key for key in live.values() if key.id in env.ours("kafka")), key=lambda key: key.created)
         previous = env.fields("kafka", PREVIOUS)
         env.rotate("kafka")
@@ -222,7 +222,7 @@ def test_r16_at_the_quota_the_oldest_that_nobody_can_be_using_makes_room():
 
 def test_r16_at_the_quota_with_nothing_to_spare_nothing_changes(env):
     env.rotate("kafka")
-    env.confluent.world.quotas = attrs.evolve(Quotas(), api_keys=len(env.confluent.world.api_keys))
+    env.confluent.organization.quotas = attrs.evolve(Quotas(), api_keys=len(env.confluent.organization.api_keys))
     before = env.ours("kafka")
     with pytest.raises(Refused) as raised:
         env.rotate("kafka")
@@ -291,7 +291,7 @@ def test_r21_the_administrators_own_key_is_replaced_while_it_is_in_use(env):
         env.clock.sleep(31 * DAY)
         env.rotate("admin")
     assert not env.exists(first)
-    keys = {key.id for key in env.confluent.world.api_keys.values() if key.owner == env.confluent.world.owner}
+    keys = {key.id for key in env.confluent.organization.api_keys.values() if key.owner == env.confluent.organization.owner}
     assert keys == {env.fields("admin")["apiKey"], env.fields("admin", PREVIOUS)["apiKey"]}
 
 
@@ -310,14 +310,14 @@ def test_keys_of_others_are_never_touched(env):
     for _ in range(4):
         env.clock.sleep(31 * DAY)
         env.rotate("kafka")
-    assert set(foreign) <= set(env.confluent.world.api_keys)
+    assert set(foreign) <= set(env.confluent.organization.api_keys)
     env.ask(operation="revoke", secret="kafka")
-    assert set(foreign) <= set(env.confluent.world.api_keys)
+    assert set(foreign) <= set(env.confluent.organization.api_keys)
 
 
 def test_a_current_key_that_was_deleted_manually_is_cured_by_rotating(env):
     env.rotate("kafka")
-    del env.confluent.world.api_keys[env.fields("kafka")["apiKey"]]
+    del env.confluent.organization.api_keys[env.fields("kafka")["apiKey"]]
     env.clock.sleep(31 * DAY)
     env.rotate("kafka")
     assert env.accepts(env.fields("kafka"))
@@ -342,7 +342,7 @@ def test_revoking_lets_what_is_being_rotated_to_live(env):
 def test_revoking_is_refused_where_the_current_key_does_not_work(env):
     env.rotate("kafka")
     previous = env.fields("kafka", PREVIOUS)
-    env.confluent.world.api_keys[env.fields("kafka")["apiKey"]].usable += DAY
+    env.confluent.organization.api_keys[env.fields("kafka")["apiKey"]].usable += DAY
     with pytest.raises(Refused) as raised:
         env.ask(operation="revoke", secret="kafka")
     assert raised.value.row.code == "ROT-NOTHING-LEFT"

@@ -137,7 +137,7 @@ class Machine(RuleBasedStateMachine):
 
     def remove(self, name, key):
         if name == "kafka":
-            self.env.confluent.world.api_keys.pop(key, None)
+            self.env.confluent.organization.api_keys.pop(key, None)
             return
         for number, found in self.env.slots().items():
             if found == key:

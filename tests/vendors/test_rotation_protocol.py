@@ -26,7 +26,7 @@ def shape(env):
     versions = {
         name: {one: sorted(labels) for one, (_, labels, _) in held.versions.items()} for name, held in env.secrets.all.items()
     }
-    return versions, sorted(env.confluent.world.api_keys), env.slots()
+    return versions, sorted(env.confluent.organization.api_keys), env.slots()
 
 
 def refused(env, name, step, version, code):
@@ -98,7 +98,7 @@ def test_the_call_that_only_tests_passes_on_a_value_never_rotated(env, name):
 
 def test_the_call_that_only_tests_fails_where_the_current_key_does_not_work(env):
     version = env.secrets.start("kafka")
-    del env.confluent.world.api_keys[env.fields("kafka")["apiKey"]]
+    del env.confluent.organization.api_keys[env.fields("kafka")["apiKey"]]
     refused(env, "kafka", "testSecret", version, "ROT-NOT-THERE")
 
 
@@ -133,7 +133,7 @@ def test_r3_steps_out_of_order_are_refused(env, name):
         refused(env, name, "testSecret", version, "ROT-NOT-THERE")
         refused(env, name, "finishSecret", version, "ROT-NOT-THERE")
     else:
-        env.confluent.world.api_keys[env.fields(name, PENDING)["apiKey"]].usable += DAY
+        env.confluent.organization.api_keys[env.fields(name, PENDING)["apiKey"]].usable += DAY
         refused(env, name, "finishSecret", version, "ROT-NOT-PROVEN")
 
 
@@ -171,7 +171,7 @@ def test_r9_a_pending_version_that_was_detached_manually_stands_in_nobody_s_way(
 def test_r10_a_pending_key_that_was_deleted_manually_is_given_up(env):
     version = env.secrets.start("kafka")
     env.step("kafka", "createSecret", version)
-    del env.confluent.world.api_keys[env.fields("kafka", PENDING)["apiKey"]]
+    del env.confluent.organization.api_keys[env.fields("kafka", PENDING)["apiKey"]]
     for step in ("setSecret", "testSecret", "finishSecret"):
         refused(env, "kafka", step, version, "ROT-NOT-THERE")
     with pytest.raises(Refused) as raised:
@@ -202,7 +202,7 @@ def test_r17_no_key_is_made_for_a_secret_that_is_about_to_go(env, name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("operation", ["GetSecretValue", "PutSecretValue"])
 def test_r17_no_key_is_left_where_kms_says_no(env, name, operation):
-    version, before = env.secrets.start(name), sorted(env.confluent.world.api_keys)
+    version, before = env.secrets.start(name), sorted(env.confluent.organization.api_keys)
 
     def denied(asked, call):
         if asked == operation:
@@ -214,7 +214,7 @@ def test_r17_no_key_is_left_where_kms_says_no(env, name, operation):
         env.step(name, "createSecret", version)
     assert "AccessDeniedException" in str(raised.value)
     assert "canary" not in str(raised.value)
-    assert sorted(env.confluent.world.api_keys) == before
+    assert sorted(env.confluent.organization.api_keys) == before
 
 
 @pytest.mark.parametrize("happened", [True, False])
@@ -356,7 +356,7 @@ def test_expired_keys_stay_where_the_current_key_does_not_work(env, name):
     env.clock.sleep(31 * DAY)
     current = env.fields(name)
     if name == "kafka":
-        env.confluent.world.api_keys[current["apiKey"]].usable += 100 * DAY
+        env.confluent.organization.api_keys[current["apiKey"]].usable += 100 * DAY
     else:
         env.run_sql(f"ALTER USER {USER} UNSET RSA_PUBLIC_KEY_2")
     with pytest.raises(Refused) as raised:

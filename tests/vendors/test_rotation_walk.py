@@ -12,8 +12,8 @@ import pytest
 from rotation_deployment import PATIENCE, Deployment
 from waiting import until
 
+from simulators.confluent.organization import Delays
 from simulators.confluent.server import ConfluentCloud
-from simulators.confluent.world import Delays
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "rotate.md"
 #: What is another one each time.

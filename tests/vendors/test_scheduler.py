@@ -172,7 +172,7 @@ class Scheduler(RuleBasedStateMachine):
         assert not self.org.leaks()
 
     def found(self, new):
-        env = self.org.simulation.world
+        env = self.org.simulation.organization
         (cluster,) = env.clusters.values()
         for kind, each in new:
             if kind == "topics":

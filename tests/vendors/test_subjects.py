@@ -22,7 +22,7 @@ def org():
 def registry(org):
     """The subjects of the only environment, and the properties of a schema of ours there."""
     given = {**registry_key(org, cluster(org)["environment_id"]), "subject": SUBJECT, "schema": WIDER}
-    (found,) = org.simulation.world.schema_registries.values()
+    (found,) = org.simulation.organization.schema_registries.values()
     return found.schemas, given
 
 

@@ -25,6 +25,6 @@ def test_all_get_through_with_few_calls_more_than_are_needed(headers):
         assert rounds < 200
         events = [event for event in events if not org.invocations.is_complete(event)["IsComplete"]]
         org.clock.sleep(EVERY)
-    assert len(org.simulation.world.service_accounts) == RESOURCES
+    assert len(org.simulation.organization.service_accounts) == RESOURCES
     assert len(org.wire.calls) <= 2 * MINIMUM * RESOURCES, len(org.wire.calls)
     org.close()

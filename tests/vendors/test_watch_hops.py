@@ -169,7 +169,7 @@ def tables(org, secret="Viewer-tables"):
 
 
 def produce(org, topic):
-    cluster = org.simulation.world.clusters[org.where["cluster_id"]]
+    cluster = org.simulation.organization.clusters[org.where["cluster_id"]]
     cluster.topics[topic].append(int(org.clock.time() * 1000), None, base64.b64decode("AAAA"), ())
 
 
@@ -183,7 +183,7 @@ def test_a_topic_is_as_old_as_the_last_hour_in_which_it_got_records(org):
 
 def test_a_table_is_stopped_while_tableflow_has_suspended_or_failed_it(org):
     """Seen with the rights of the watch's own account, which may change nothing."""
-    (table,) = org.simulation.world.tableflow_topics.values()
+    (table,) = org.simulation.organization.tableflow_topics.values()
     assert tables(org).stopped("orders") == 0
     for planted in ({"suspended": True}, {"phase": "FAILED", "message": "Access Denied"}):
         before = {name: getattr(table, name) for name in planted}
@@ -208,7 +208,7 @@ def test_a_table_that_is_not_there_or_may_not_be_seen_is_reported(org):
 
 def test_rows_that_tableflow_skips_or_logs_are_counted_for_an_hour_at_least(org):
     watch = lambda: KafkaTopics(lambda: plane(org), org.where["cluster_id"], org.clock.time)  # noqa: E731
-    (table,) = org.simulation.world.tableflow_topics.values()
+    (table,) = org.simulation.organization.tableflow_topics.values()
     assert (watch().skipped(), watch().logged("silent")) == (0, 0)
     table.skipped += [org.clock.time(), org.clock.time()]
     produce(org, "silent")

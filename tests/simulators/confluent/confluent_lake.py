@@ -113,4 +113,4 @@ class Lake:
 
     def produced(self, topic="stock_trades"):
         """How many messages lie in the topic."""
-        return len(self.cloud._simulation.world.clusters[self.id].topics[topic].messages)
+        return len(self.cloud._simulation.organization.clusters[self.id].topics[topic].messages)

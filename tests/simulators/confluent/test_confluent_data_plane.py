@@ -77,7 +77,7 @@ def built(org):
 
 def messages(cloud, cluster, topic):
     """What lies in the topic; Kafka's own protocol, by which clients would read it, isn't simulated."""
-    return cloud._simulation.world.clusters[cluster].topics[topic].messages
+    return cloud._simulation.organization.clusters[cluster].topics[topic].messages
 
 
 def test_topic_lives_and_dies(built, cloud):
@@ -299,7 +299,7 @@ def test_datagen_produces_stock_trades(built, org, source, cloud):
     found = messages(cloud, built.id, "stock_trades")
     assert 300 < len(found) < 800, "about four a second"
     schema = fastavro.parse_schema(
-        json.loads(cloud._simulation.world.schema_registries.copy().popitem()[1].schemas.by_id[100001].text)
+        json.loads(cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas.by_id[100001].text)
     )
     for each in found:
         schema_id, encoded = unframed(each.value)
@@ -410,7 +410,7 @@ def test_datagen_of_an_own_schema(built, org, source, cloud):
     org.control.post(f"{built.connect}/connectors", {"name": "source", "config": built.datagen(source, **more)}, 201)
     cloud.advance(200)
     cloud.objects()
-    registry = cloud._simulation.world.schema_registries.copy().popitem()[1].schemas
+    registry = cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas
     registered = json.loads(registry.latest("stock_trades-value").text)
     assert "arg.properties" not in json.dumps(registered)
     parsed = fastavro.parse_schema(registered)

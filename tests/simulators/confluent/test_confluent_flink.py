@@ -112,11 +112,10 @@ def test_a_table_from_a_query(built, cloud):
         each["name"]: each["value"] for each in built.kafka.get(f"{built.topics}/stock_trades_with_totals/configs")["data"]
     }
     assert (settings["compression.type"], settings["cleanup.policy"]) == ("zstd", "delete")
-    schemas = cloud._simulation.world.schema_registries.copy().popitem()[1].schemas
-    fields = {each["name"]: each["type"] for each in json.loads(schemas.latest("stock_trades_with_totals-value").text)["fields"]}
-    assert list(fields) == ["trade_timestamp", "userid", "side", "symbol", "quantity", "price", "total_price"]
-    assert fields["total_price"] == ["null", "int"]
-    assert fields["trade_timestamp"][1]["logicalType"] == "timestamp-millis"
+    schemas = cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas
+    fields = json.loads(schemas.latest("stock_trades_with_totals-value").text)["fields"]
+    names = ["trade_timestamp", "userid", "side", "symbol", "quantity", "price", "total_price"]
+    assert [each["name"] for each in fields] == names
     built.flink.post(built.path, built.body("ctas", "SELECT 1"), 409)
     built.flink.delete(f"{built.path}/ctas", 202)
     assert built.flink.get(f"{built.path}/ctas")["status"]["phase"] == "DELETING"

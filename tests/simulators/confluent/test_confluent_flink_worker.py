@@ -15,7 +15,7 @@ import pytest
 from confluent_kit import Client, Organization
 from test_confluent_flink import Built
 
-from simulators.confluent.flink_remote import FlinkEngine
+from simulators.confluent.flink.engine import FlinkEngine
 from simulators.confluent.kafka_log import framed, unframed
 from simulators.confluent.server import ConfluentCloud
 
@@ -43,7 +43,7 @@ def produce(built, topic, schema_id, schema, value, time):
     """A record with a time of its own, as a producer would send it; the REST route has only the present."""
     encoded = io.BytesIO()
     fastavro.schemaless_writer(encoded, fastavro.parse_schema(schema), value)
-    world = built.org.cloud._simulation.world
+    world = built.org.cloud._simulation.organization
     world.clusters[built.cluster["id"]].topics[topic].append(time, b"k", framed(schema_id, encoded.getvalue()))
 
 
@@ -54,14 +54,14 @@ def trade(number, **changed):
 
 def trades(built, count, seconds=7, first=0):
     schema = built.schema("stock_trades")
-    now = int(built.org.cloud._simulation.world.clock.now() * 1000) // 60_000 * 60_000
+    now = int(built.org.cloud._simulation.organization.clock.now() * 1000) // 60_000 * 60_000
     for number in range(first, first + count):
         produce(built, "stock_trades", 100001, schema, trade(number), now + number * seconds * 1000)
     return now
 
 
 def rows(built, topic):
-    world = built.org.cloud._simulation.world
+    world = built.org.cloud._simulation.organization
     schemas = world.schema_registries.copy().popitem()[1].schemas
     parsed = fastavro.parse_schema(json.loads(schemas.latest(f"{topic}-value").text))
     messages = world.clusters[built.cluster["id"]].topics[topic].messages
@@ -69,7 +69,7 @@ def rows(built, topic):
 
 
 Built.schema = lambda self, topic: json.loads(
-    self.org.cloud._simulation.world.schema_registries.copy().popitem()[1].schemas.latest(f"{topic}-value").text
+    self.org.cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas.latest(f"{topic}-value").text
 )
 
 
@@ -126,7 +126,7 @@ def test_orders_flat_and_each_once(built):
     built.org.cloud.advance(60)
     schemas = built.org.schemas(built.environment, built.runner)
     schema_id = schemas.post("/subjects/store_orders-value/versions", {"schema": json.dumps(schema)}, 200)["id"]
-    now = int(built.org.cloud._simulation.world.clock.now() * 1000)
+    now = int(built.org.cloud._simulation.organization.clock.now() * 1000)
     for place, order in enumerate((1000, 1001, 1000, 1002)):
         customer = {"registertime": 5, "userid": "User_1", "regionid": "Region_1", "gender": "OTHER"}
         lines = [{"product_id": 1, "category": "pizza", "quantity": place, "unit_price": 1.5, "net_price": 1.5}]

@@ -13,7 +13,7 @@ from confluent_kit import LONG, Organization
 from test_confluent_flink import CTAS, TRADES, Built
 from test_confluent_flink_worker import produce, trade
 
-from simulators.confluent.flink_remote import FlinkEngine
+from simulators.confluent.flink.engine import FlinkEngine
 from simulators.confluent.server import ConfluentCloud
 
 

@@ -8,8 +8,8 @@ import confluent_contract
 import pytest
 from confluent_kit import LONG, Client, Organization, scope_of
 
-from simulators.confluent.calls import KeyKind
-from simulators.confluent.registry import ROUTES
+from simulators.confluent.model import KeyKind
+from simulators.confluent.routes import ROUTES
 from simulators.confluent.server import ConfluentCloud
 from simulators.confluent.simulation import REGION
 

@@ -76,8 +76,8 @@ def test_nothing_is_lost_or_doubled(flowing, aws):
     rows = glue_table(aws, flowing).scan().to_arrow()
     placed = set(zip(rows["$$partition"].to_pylist(), rows["$$offset"].to_pylist(), strict=True))
     assert len(placed) == len(rows)
-    world = flowing.cloud._simulation.world
-    taken = world.tableflow_topics[flowing.id, "stock_trades"].taken
+    world = flowing.cloud._simulation.organization
+    taken = world.tableflow_topics[flowing.id, "stock_trades"].position
     assert len(rows) == taken > 1000
 
 
@@ -256,8 +256,8 @@ def test_a_record_that_is_no_row(flowing, aws, mode):
         assert "Magic number" in enabled["status"]["error_message"]
         return
     rows = glue_table(aws, flowing).scan().to_arrow()
-    world = flowing.cloud._simulation.world
-    assert len(rows) == world.tableflow_topics[flowing.id, "stock_trades"].taken - 1
+    world = flowing.cloud._simulation.organization
+    assert len(rows) == world.tableflow_topics[flowing.id, "stock_trades"].position - 1
     if mode == "LOG":
         (logged,) = world.clusters[flowing.id].topics["bad_records"].messages
         assert logged.value == b"not avro"
@@ -266,7 +266,7 @@ def test_a_record_that_is_no_row(flowing, aws, mode):
 def test_a_wider_schema_is_followed(flowing, aws):
     flowing.catalog()
     flowing.enable()
-    registry = flowing.cloud._simulation.world.schema_registries.copy().popitem()[1].schemas
+    registry = flowing.cloud._simulation.organization.schema_registries.copy().popitem()[1].schemas
     schema = json.loads(registry.latest("stock_trades-value").text)
     schema["fields"].append({"name": "venue", "type": ["null", "string"], "default": None})
     crn = flowing.org.registry(flowing.environment)["metadata"]["resource_name"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from simulators.confluent.flink_remote import FLINK_PYTHON
+from simulators.confluent.flink.engine import FLINK_PYTHON
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "how-to" / "try-the-confluent-simulator.md"

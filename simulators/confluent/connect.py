@@ -1,0 +1,281 @@
+"""Fully managed connectors (connect/v1). DatagenSource really produces; any other class is only stored, and shown as running."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from simulators.confluent import access, datagen, kafka
+from simulators.confluent.datagen import Generator
+from simulators.confluent.errors import ApiError
+from simulators.confluent.http import CONNECT, Answer, Call, Route
+from simulators.confluent.model import Cluster, Connector, KeyKind
+from simulators.confluent.organization import Organization
+from simulators.confluent.schemas import Schema
+
+_PATH: Final = "/connect/v1/environments/{environment_id}/clusters/{kafka_cluster_id}"
+_ONE: Final = _PATH + "/connectors/{name}"
+_DATAGEN: Final = "DatagenSource"
+_FORMATS: Final = ("AVRO", "JSON", "JSON_SR", "PROTOBUF")
+_SECRET_WORDS: Final = ("secret", "password", "token")
+#: Seconds between two batches of records.
+_TICK: Final = 5.0
+
+
+def _info(connector: Connector) -> dict[str, Any]:
+    tasks = [{"connector": connector.name, "task": 0}]
+    return {"name": connector.name, "config": _masked(connector.config), "tasks": tasks, "type": connector.type}
+
+
+def _status(connector: Connector) -> dict[str, Any]:
+    trace = {"trace": connector.trace} if connector.trace else {}
+    task = {"id": 0, "state": connector.state, "worker_id": connector.name, "msg": connector.trace}
+    tasks = [task] if connector.state in ("RUNNING", "FAILED", "PAUSED") else []
+    worker = {"state": connector.state, "worker_id": connector.name} | trace
+    return {"name": connector.name, "type": connector.type, "connector": worker, "tasks": tasks}
+
+
+def create(call: Call) -> Answer:
+    cluster = _cluster(call)
+    config = call.body.get("config")
+    name = call.body.get("name") or (config or {}).get("name")
+    if not isinstance(config, dict) or not isinstance(name, str) or config.get("name") != name:
+        raise ApiError(400, "name and config.name are required, and must be the same")
+    if _named(call.org, cluster, name):
+        raise ApiError(409, f"Connector {name} already exists")
+    return Answer(201, _info(_start(call.org, cluster, name, config)))
+
+
+def _require_valid(org: Organization, cluster: Cluster, config: dict[str, Any]) -> None:
+    if problems := _problems(org, cluster, config):
+        raise ApiError(400, "; ".join(f"{field}: {problem}" for field, problem in problems))
+
+
+def _start(org: Organization, cluster: Cluster, name: str, config: dict[str, Any]) -> Connector:
+    _require_valid(org, cluster, config)
+    new, now = org.new_id("lcc"), org.clock.now()
+    connector = Connector(new, f"{cluster.scope}/connector={name}", now, now, cluster.id, name, dict(config))
+    org.connectors[new] = connector
+    org.clock.after(org.delays.connector, lambda: _begin(org, cluster, connector))
+    return connector
+
+
+def list_connectors(call: Call) -> Answer:
+    cluster = _cluster(call)
+    connectors = [each for each in call.org.connectors.values() if each.cluster == cluster.id]
+    wanted = call.query.get("expand", "").split(",") if call.query.get("expand") else []
+    if not wanted:
+        return Answer(200, sorted(each.name for each in connectors))
+    return Answer(200, {each.name: _expanded(each, wanted) for each in connectors})
+
+
+def _expanded(connector: Connector, wanted: list[str]) -> dict[str, Any]:
+    parts = {"id": {"id": connector.id, "id_type": "ID"}, "info": _info(connector), "status": _status(connector)}
+    return {name: part for name, part in parts.items() if name in wanted}
+
+
+def read(call: Call) -> Answer:
+    return Answer(200, _info(_connector(call)))
+
+
+def read_config(call: Call) -> Answer:
+    return Answer(200, _masked(_connector(call).config))
+
+
+def read_status(call: Call) -> Answer:
+    return Answer(200, _status(_connector(call)))
+
+
+def put_config(call: Call) -> Answer:
+    """Create a connector, or restart it with another configuration."""
+    org, cluster, name = call.org, _cluster(call), call.parameters["name"]
+    if call.body.get("name", name) != name:
+        raise ApiError(400, "name can't be changed")
+    config = call.body | {"name": name}
+    connector = _named(org, cluster, name)
+    if connector is None:
+        return Answer(200, _info(_start(org, cluster, name, config)))
+    if config["connector.class"] != connector.config["connector.class"]:
+        raise ApiError(400, "connector.class can't be changed")
+    _require_valid(org, cluster, config)
+    connector.config, connector.state, connector.generator, connector.trace = dict(config), "PROVISIONING", None, ""
+    org.clock.after(org.delays.connector, lambda: _begin(org, cluster, connector))
+    return Answer(200, _info(connector))
+
+
+def pause(call: Call) -> Answer:
+    connector = _connector(call)
+    if connector.state == "RUNNING":
+        connector.state = "PAUSED"
+    return Answer(202)
+
+
+def resume(call: Call) -> Answer:
+    """Resume from now: the records of the pause are not produced."""
+    org, connector = call.org, _connector(call)
+    if connector.state == "PAUSED":
+        connector.state = "RUNNING"
+        if connector.generator:
+            connector.generator.time = org.clock.now()
+            _tick(org, org.clusters[connector.cluster], connector, connector.generator)
+    return Answer(202)
+
+
+def delete(call: Call) -> Answer:
+    connector = _connector(call)
+    connector.state = "DELETED"
+    del call.org.connectors[connector.id]
+    return Answer(200, {"error": None})
+
+
+def plugins(call: Call) -> Answer:
+    _cluster(call)
+    return Answer(200, [{"class": _DATAGEN, "type": "source", "version": "0.6.6"}])
+
+
+def validate(call: Call) -> Answer:
+    problems = _problems(call.org, _cluster(call), call.body | {"connector.class": call.parameters["plugin"]})
+    configs = [{"value": {"name": name, "errors": [problem]}} for name, problem in problems]
+    return Answer(200, {"name": call.parameters["plugin"], "groups": [], "error_count": len(problems), "configs": configs})
+
+
+def _cluster(call: Call) -> Cluster:
+    cluster = access.cluster(call, call.parameters["kafka_cluster_id"], call.parameters["environment_id"])
+    if cluster.phase != "PROVISIONED":
+        raise ApiError(404, f"Kafka cluster {cluster.id} is not ready")
+    return cluster
+
+
+def _named(org: Organization, cluster: Cluster, name: str) -> Connector | None:
+    return next((each for each in org.connectors.values() if (each.cluster, each.name) == (cluster.id, name)), None)
+
+
+def _connector(call: Call) -> Connector:
+    connector = _named(call.org, _cluster(call), call.parameters["name"])
+    if connector is None:
+        raise ApiError(404, f"Unknown connector {call.parameters['name']}")
+    return connector
+
+
+def _masked(config: dict[str, str]) -> dict[str, str]:
+    return {name: "****" if any(word in name for word in _SECRET_WORDS) else value for name, value in config.items()}
+
+
+def _problems(org: Organization, cluster: Cluster, config: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return pairs of a field and its problem."""
+    wrong = [(name, "must be a string") for name, value in config.items() if not isinstance(value, str)]
+    if wrong or not config.get("connector.class"):
+        return wrong or [("connector.class", "is required")]
+    wrong = list(_account_problems(org, cluster, config))
+    return wrong + (list(_datagen_problems(org, cluster, config)) if config["connector.class"] == _DATAGEN else [])
+
+
+def _account_problems(org: Organization, cluster: Cluster, config: dict[str, str]) -> Iterator[tuple[str, str]]:
+    match config.get("kafka.auth.mode", "KAFKA_API_KEY"):
+        case "SERVICE_ACCOUNT":
+            if config.get("kafka.service.account.id") not in org.service_accounts:
+                yield "kafka.service.account.id", "is not the id of a service account"
+        case "KAFKA_API_KEY":
+            key = org.api_keys.get(config.get("kafka.api.key", ""))
+            if key is None or key.kind is not KeyKind.KAFKA or key.resource != cluster.id:
+                yield "kafka.api.key", "is not an API key of this Kafka cluster"
+            elif key.secret != config.get("kafka.api.secret"):
+                yield "kafka.api.secret", "is not the secret of kafka.api.key"
+        case _:
+            yield "kafka.auth.mode", "must be SERVICE_ACCOUNT or KAFKA_API_KEY"
+
+
+def _principal(org: Organization, config: dict[str, str]) -> str:
+    """Return the account that a connector acts as."""
+    return config.get("kafka.service.account.id") or org.api_keys[config["kafka.api.key"]].owner
+
+
+def _datagen_problems(org: Organization, cluster: Cluster, config: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for name in ("kafka.topic", "output.data.format", "tasks.max"):
+        if not config.get(name):
+            yield name, "is required"
+    if config.get("output.data.format", "AVRO") not in _FORMATS:
+        yield "output.data.format", f"must be one of {', '.join(_FORMATS)}"
+    elif config.get("output.data.format") != "AVRO":
+        yield "output.data.format", "only AVRO is simulated"
+    elif org.registry_of(cluster.environment) is None:
+        yield "output.data.format", "AVRO needs Schema Registry, which the environment doesn't have"
+    if not config.get("max.interval", "1").isdecimal() or not config.get("tasks.max", "1").isdecimal():
+        yield "max.interval", "and tasks.max must be whole numbers"
+    yield from _schema_problems(config)
+
+
+def _schema_problems(config: dict[str, str]) -> Iterator[tuple[str, str]]:
+    if bool(config.get("quickstart")) == bool(config.get("schema.string")):
+        yield "quickstart", "or schema.string is required, and not both"
+    elif config.get("quickstart", "STOCK_TRADES").upper() not in datagen.QUICKSTARTS:
+        yield "quickstart", f"of the vendor's quickstarts only {', '.join(datagen.QUICKSTARTS)} is simulated"
+    else:
+        try:
+            datagen.named_schema(config)
+        except Exception as error:  # whatever can be wrong in a schema
+            yield "schema.string", f"is no Avro schema for a topic: {type(error).__name__} {error}"
+
+
+def _begin(org: Organization, cluster: Cluster, connector: Connector) -> None:
+    if connector.id not in org.connectors or connector.state != "PROVISIONING":
+        return
+    if connector.config["connector.class"] != _DATAGEN:
+        connector.state = "RUNNING"
+        return
+    if problem := _missing_rights(org, cluster, connector):
+        connector.state, connector.trace = "FAILED", problem
+        return
+    registry = org.registry_of(cluster.environment)
+    assert registry is not None, "an AVRO connector is refused where there is none"
+    schema = Schema.avro(datagen.without_steering(datagen.named_schema(connector.config)[0]))
+    try:
+        version = registry.schemas.register(f"{connector.config['kafka.topic']}-value", schema)
+    except ApiError as error:
+        connector.state, connector.trace = "FAILED", error.detail
+        return
+    connector.generator = Generator(connector.config, version.id, org.random, org.clock.now())
+    connector.state = "RUNNING"
+    _tick(org, cluster, connector, connector.generator)
+
+
+def _missing_rights(org: Organization, cluster: Cluster, connector: Connector) -> str:
+    name, account = connector.config["kafka.topic"], _principal(org, connector.config)
+    if kafka.visible(org, cluster, name) is None:
+        return f"Topic {name} does not exist"
+    if not kafka.may(org, cluster, account, "write", topic=name):
+        return f"Not authorized to access topics: [{name}]. User:{account} needs WRITE on the topic"
+    if not kafka.may(org, cluster, account, "describe"):
+        return f"Cluster authorization failed. User:{account} needs DESCRIBE on the cluster"
+    return ""
+
+
+def _tick(org: Organization, cluster: Cluster, connector: Connector, generator: Generator) -> None:
+    """Runs until it is paused, changed or deleted; what a jump of the clock skipped is produced at once."""
+    if connector.generator is not generator or connector.state != "RUNNING" or connector.id not in org.connectors:
+        return
+    topic = kafka.visible(org, cluster, connector.config["kafka.topic"])
+    if topic is None:
+        connector.state, connector.trace = "FAILED", f"Topic {connector.config['kafka.topic']} does not exist"
+        return
+    org.clock.catch_up()
+    generator.fill(topic, org.clock.now())
+    org.clock.after(_TICK, lambda: _tick(org, cluster, connector, generator))
+
+
+_DENIED: Final = {403: 401}
+_ACT: Final = {**_DENIED, 400: 500}
+_CREATE: Final = {**_DENIED, 404: 400, 409: 400}
+ROUTES: Final = (
+    Route(CONNECT, "POST", _PATH + "/connectors", create, _CREATE),
+    Route(CONNECT, "GET", _PATH + "/connectors", list_connectors, _DENIED),
+    Route(CONNECT, "GET", _ONE, read, _DENIED),
+    Route(CONNECT, "DELETE", _ONE, delete, _DENIED),
+    Route(CONNECT, "GET", _ONE + "/config", read_config, _DENIED),
+    Route(CONNECT, "PUT", _ONE + "/config", put_config, _DENIED),
+    Route(CONNECT, "GET", _ONE + "/status", read_status, _DENIED),
+    Route(CONNECT, "PUT", _ONE + "/pause", pause, _ACT),
+    Route(CONNECT, "PUT", _ONE + "/resume", resume, _ACT),
+    Route(CONNECT, "GET", _PATH + "/connector-plugins", plugins, _DENIED),
+    Route(CONNECT, "PUT", _PATH + "/connector-plugins/{plugin}/config/validate", validate, _ACT),
+)

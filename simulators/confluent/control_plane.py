@@ -1,0 +1,346 @@
+"""Organization, environments, Kafka clusters, Schema Registries, compute pools, regions and provider integrations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from simulators.confluent import regions
+from simulators.confluent.authorization import allowed, require
+from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden
+from simulators.confluent.http import TABLEFLOW, Call
+from simulators.confluent.model import Cluster, ComputePool, Environment, Plane, ProviderIntegration, Resource, SchemaRegistry
+from simulators.confluent.organization import CLOUD, Organization
+from simulators.confluent.resources import CLOUD_FIELD, ENVIRONMENT, Field, Kind
+
+#: Stands for Confluent's AWS account if no embedded AWS is attached.
+_NO_ACCOUNT: Final = "000000000000"
+
+
+class Organizations(Kind[Resource]):
+    api_version, name, path, label = "org/v2", "Organization", "/org/v2/organizations", "Organization"
+    spec, verbs = "", ("list", "read")
+
+    def objects(self, org: Organization) -> dict[str, Resource]:
+        return {org.organization_id: Resource(org.organization_id, org.crn, 0, 0)}
+
+    def read_only(self, org: Organization, record: Resource) -> dict[str, Any]:
+        return {"display_name": "Simulated organization", "jit_enabled": False}
+
+
+class Environments(Kind[Environment]):
+    """Names needn't be unique: they aren't at the vendor."""
+
+    api_version, name, path, label = "org/v2", "Environment", "/org/v2/environments", "Environment"
+    store, record, id_prefix, spec = "environments", Environment, "env", ""
+    quota = ("environments_per_org", "environments")
+    fields = (
+        Field("display_name", "name", required=True),
+        Field(
+            "stream_governance_config.package",
+            "package",
+            required=True,
+            optional_object=True,
+            choices=("ESSENTIALS", "ADVANCED"),
+            omit_empty=True,
+        ),
+    )
+
+    def authorize(self, call: Call, verb: str, record: Environment | None) -> None:
+        require(call, "admin", record.crn if record else call.org.crn)
+
+    def is_listed(self, call: Call, record: Environment) -> bool:
+        return allowed(call.org, call.principal, "admin", record.crn)
+
+    def check(self, call: Call, values: dict[str, Any], current: Environment | None) -> None:
+        if current and (current.package, values["package"]) == ("ADVANCED", "ESSENTIALS"):
+            raise conflict("A Stream Governance package can't be downgraded")
+
+    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+        return f"{org.crn}/environment={new_id}"
+
+    def check_deletable(self, org: Organization, record: Environment) -> None:
+        if len(org.environments) == 1:
+            raise conflict("An organization needs at least one environment")
+
+    def erase(self, org: Organization, record: Environment) -> None:
+        """Delete everything in it too."""
+        for cluster in org.clusters_of(record.id):
+            erase_cluster(org, cluster)
+        for integration in [each for each in org.provider_integrations.values() if each.environment == record.id]:
+            PROVIDER_INTEGRATIONS.erase(org, integration)
+        for objects in (org.compute_pools, org.schema_registries):
+            for each in [each for each in objects.values() if each.environment == record.id]:
+                del objects[each.id]
+        for key in [key for key in org.statements if key[0] == record.id]:
+            del org.statements[key]
+        del org.environments[record.id]
+
+
+class Clusters(Kind[Cluster]):
+    """Basic and Standard on AWS. One that is gone reads as forbidden, as at the vendor."""
+
+    api_version, name, path = "cmk/v2", "Cluster", "/cmk/v2/clusters"
+    store, record, id_prefix, parent, created_status = "clusters", Cluster, "lkc", ENVIRONMENT, 202
+    quota, quota_within_parent = ("clusters_per_environment", "clusters_per_environment"), True
+    fields = (
+        CLOUD_FIELD,
+        Field("region", "region", choices=regions.AWS, required=True, immutable=True),
+        Field(
+            "config.kind",
+            "type",
+            required=True,
+            choices=("Basic", "Standard"),
+            not_simulated=("Dedicated", "Enterprise", "Freight"),  # they need private networking
+        ),
+        Field("config.max_ecku", "max_ecku", type=int, default=0, omit_empty=True),
+        Field("display_name", "name", required=True, pattern=r".{1,64}"),
+        Field(  # the vendor answers LOW and HIGH
+            "availability",
+            "availability",
+            required=True,
+            choices=("LOW", "HIGH"),
+            synonyms={"SINGLE_ZONE": "LOW", "MULTI_ZONE": "HIGH"},
+            immutable=True,
+        ),
+        Field("deletion_protection", "protected", type=bool, default=False),
+    )
+
+    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+        return f"{org.environments[values['environment']].crn}/cloud-cluster={new_id}/kafka={new_id}"
+
+    def check(self, call: Call, values: dict[str, Any], current: Cluster | None) -> None:
+        if current and (current.type, values["type"]) == ("Standard", "Basic"):
+            raise conflict("A Standard cluster can't become Basic")
+
+    def created(self, org: Organization, record: Cluster) -> None:
+        """With its first cluster, an environment with Stream Governance gets its Schema Registry."""
+
+        def provisioned() -> None:
+            if record.id in org.clusters and record.environment in org.environments:
+                record.phase = "PROVISIONED"
+                _create_registry(org, org.environments[record.environment], record.region)
+
+        org.clock.after(org.delays.cluster, provisioned)
+
+    def read_only(self, org: Organization, record: Cluster) -> dict[str, Any]:
+        """Endpoints, once it is provisioned. Kafka's own protocol isn't simulated: nothing listens at the bootstrap address."""
+        if record.phase != "PROVISIONED":
+            return {}
+        endpoints = {"kafka_bootstrap_endpoint": "SASL_SSL://127.0.0.1:9092", "http_endpoint": org.addresses[Plane.KAFKA]}
+        return {**endpoints, "endpoints": {"PUBLIC": {**endpoints, "connection_type": "PUBLIC"}}}
+
+    def status(self, org: Organization, record: Cluster) -> dict[str, Any]:
+        return {"phase": record.phase}
+
+    def is_gone(self, record: Cluster) -> bool:
+        return record.deleting
+
+    def is_listed(self, call: Call, record: Cluster) -> bool:
+        return not record.deleting
+
+    def missing(self, name: str) -> ApiError:
+        return forbidden("Forbidden Access")
+
+    def check_deletable(self, org: Organization, record: Cluster) -> None:
+        if record.protected:
+            raise conflict("Deletion protection is on")
+        if any(each.cluster == record.id for each in org.connectors.values()):
+            raise forbidden("The cluster has associated connect clusters")
+        if any(key[0] == record.id for key in org.tableflow_topics):
+            raise conflict("The cluster has topics with Tableflow enabled")
+
+    def erase(self, org: Organization, record: Cluster) -> None:
+        record.deleting = True
+        org.clock.after(org.delays.cluster_deletion, lambda: erase_cluster(org, record))
+
+
+def erase_cluster(org: Organization, cluster: Cluster) -> None:
+    """Delete the cluster with all that is in it. Its API keys stay, and are of no use."""
+    org.clusters.pop(cluster.id, None)
+    for connector in [each for each in org.connectors.values() if each.cluster == cluster.id]:
+        del org.connectors[connector.id]
+    for key in [key for key in org.tableflow_topics if key[0] == cluster.id]:
+        del org.tableflow_topics[key]
+    for integration in [each for each in org.catalog_integrations.values() if each.cluster == cluster.id]:
+        del org.catalog_integrations[integration.id]
+
+
+class SchemaRegistries(Kind[SchemaRegistry]):
+    """Read-only: one comes with an environment's first Kafka cluster."""
+
+    api_version, name, path, label = "srcm/v3", "Cluster", "/srcm/v3/clusters", "Schema Registry cluster"
+    store, record, parent, verbs = "schema_registries", SchemaRegistry, ENVIRONMENT, ("list", "read")
+
+    def read_only(self, org: Organization, record: SchemaRegistry) -> dict[str, Any]:
+        address = org.addresses[Plane.REGISTRY]
+        return {
+            "display_name": "Stream Governance Package",
+            "package": org.environments[record.environment].package,
+            "http_endpoint": address,
+            "catalog_http_endpoint": address,
+            "cloud": CLOUD,
+            "region": record.region,
+        }
+
+    def status(self, org: Organization, record: SchemaRegistry) -> dict[str, Any]:
+        return {"phase": record.phase}
+
+
+def _create_registry(org: Organization, environment: Environment, region: str) -> None:
+    """Do nothing for an environment that has one, or has no Stream Governance."""
+    if org.registry_of(environment.id) or not environment.package:
+        return
+    new, now = org.new_id("lsrc"), org.clock.now()
+    registry = SchemaRegistry(new, f"{environment.crn}/schema-registry={new}", now, now, environment.id, region)
+    org.schema_registries[new] = registry
+    org.clock.after(org.delays.schema_registry, lambda: setattr(registry, "phase", "PROVISIONED"))
+
+
+class ComputePools(Kind[ComputePool]):
+    api_version, name, path, label = "fcpm/v2", "ComputePool", "/fcpm/v2/compute-pools", "Compute pool"
+    store, record, id_prefix, parent, created_status = "compute_pools", ComputePool, "lfcp", ENVIRONMENT, 202
+    fields = (
+        CLOUD_FIELD,
+        Field("region", "region", choices=lambda org: org.flink_regions, required=True, immutable=True),
+        Field("display_name", "name", required=True, pattern=r"[0-9A-Za-z\-][\w\.-]{0,63}"),
+        Field("max_cfu", "max_cfu", type=int, required=True, choices=(5, 10, 20, 30, 40, 50)),
+        Field("default_pool", "default", type=bool, default=False),
+    )
+    filters = (("spec.region", "region"),)
+
+    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+        environment = org.environments[values["environment"]]
+        return f"{environment.crn}/flink-region=aws.{values['region']}/compute-pool={new_id}"
+
+    def check(self, call: Call, values: dict[str, Any], current: ComputePool | None) -> None:
+        if current and values["max_cfu"] < current.max_cfu:
+            raise conflict("max_cfu can only grow")
+        where = current.environment if current else values["environment"], values["region"]
+        others = [each for each in call.org.compute_pools.values() if (each.environment, each.region) == where]
+        if values["default"] and any(each.default and each is not current for each in others):
+            raise conflict("The environment has a default compute pool in this region")
+
+    def created(self, org: Organization, record: ComputePool) -> None:
+        org.clock.after(org.delays.compute_pool, lambda: setattr(record, "phase", "PROVISIONED"))
+
+    def status(self, org: Organization, record: ComputePool) -> dict[str, Any]:
+        running = sum(each.pool == record.id and each.phase == "RUNNING" for each in org.statements.values())
+        return {"phase": record.phase, "current_cfu": min(running, record.max_cfu)}
+
+    def erase(self, org: Organization, record: ComputePool) -> None:
+        """Its statements fail."""
+        for statement in org.statements.values():
+            if statement.pool == record.id and statement.phase in ("PENDING", "RUNNING"):
+                statement.phase, statement.detail = "FAILED", "The compute pool was deleted"
+        super().erase(org, record)
+
+
+class _Regions(Kind[Resource]):
+    spec, verbs = "", ("list",)
+    scope: str
+
+    def objects(self, org: Organization) -> dict[str, Resource]:
+        names = [f"aws.{each}" for each in org.flink_regions]
+        return {name: Resource(name, f"{org.crn}/{self.scope}={name}", 0, 0) for name in names}
+
+    def is_listed(self, call: Call, record: Resource) -> bool:
+        return call.query.get("cloud", CLOUD) == CLOUD and call.query.get("region_name", "") in ("", record.id[4:])
+
+
+class FlinkRegions(_Regions):
+    api_version, name, path, scope = "fcpm/v2", "Region", "/fcpm/v2/regions", "flink-region"
+
+    def read_only(self, org: Organization, record: Resource) -> dict[str, Any]:
+        region = record.id.removeprefix("aws.")
+        address = org.addresses[Plane.FLINK]
+        return {"display_name": f"Simulated ({region})", "cloud": CLOUD, "region_name": region, "http_endpoint": address}
+
+
+class TableflowRegions(_Regions):
+    """Those of Flink. Clients list them to see whether a key works."""
+
+    api, api_version, name, path, scope = TABLEFLOW, "tableflow/v1", "Region", "/tableflow/v1/regions", "tableflow-region"
+
+    def read_only(self, org: Organization, record: Resource) -> dict[str, Any]:
+        return {"cloud": CLOUD, "region": record.id.removeprefix("aws.")}
+
+
+class ProviderIntegrations(Kind[ProviderIntegration]):
+    """The customer's roles that Confluent may assume."""
+
+    api_version, name, path, label = "pim/v1", "Integration", "/pim/v1/integrations", "Integration"
+    store, record, id_prefix, parent, spec = "provider_integrations", ProviderIntegration, "cspi", ENVIRONMENT, ""
+    quota, verbs = ("provider_integrations_per_org", "provider_integrations"), ("create", "list", "read", "delete")
+    fields = (
+        Field("provider", default="AWS", choices=("AWS", "aws")),
+        Field("config.kind", required=True, choices=("AwsIntegrationConfig",)),
+        Field("config.customer_iam_role_arn", "role_arn", required=True, pattern=r"arn:aws:iam::\d{12}:role/[\w+=,.@/-]{1,512}"),
+        Field("display_name", "name", required=True, pattern=r".{1,60}"),
+    )
+
+    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+        return f"{org.environments[values['environment']].crn}/provider-integration={new_id}"
+
+    def check(self, call: Call, values: dict[str, Any], current: ProviderIntegration | None) -> None:
+        wanted = values["environment"], values["role_arn"]
+        if any((each.environment, each.role_arn) == wanted for each in call.org.provider_integrations.values()):
+            raise conflict("customer_iam_role_arn is in use by another integration of the environment")
+
+    def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
+        vendor_role = org.lake.vendor_role(new_id) if org.lake else f"arn:aws:iam::{_NO_ACCOUNT}:role/vendor/{new_id}"
+        return {"vendor_role_arn": vendor_role, "external_id": str(org.new_uuid())}
+
+    def is_listed(self, call: Call, record: ProviderIntegration) -> bool:
+        return call.query.get("provider", CLOUD).upper() == CLOUD
+
+    def header(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:
+        """The vendor's document has no metadata."""
+        return {name: value for name, value in super().header(org, record).items() if name != "metadata"}
+
+    def read_only(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:
+        config = {"config.iam_role_arn": record.vendor_role_arn, "config.external_id": record.external_id}
+        return {**config, "usages": usages(org, record)}
+
+    def check_deletable(self, org: Organization, record: ProviderIntegration) -> None:
+        if users := usages(org, record):
+            raise bad_request(f"The integration is in use by {', '.join(users)}")
+
+    def erase(self, org: Organization, record: ProviderIntegration) -> None:
+        """Delete Confluent's role for it too."""
+        if org.lake:
+            org.lake.forget_vendor_role(record.vendor_role_arn)
+        super().erase(org, record)
+
+
+def usages(org: Organization, integration: ProviderIntegration) -> list[str]:
+    """Return the CRNs of the objects that use it, or did until a moment ago."""
+    users = [each.crn for each in org.tableflow_topics.values() if each.integration == integration.id]
+    users += [each.crn for each in org.catalog_integrations.values() if each.integration == integration.id]
+    return users + [crn for until, crn in integration.ended_usages if until > org.clock.now() and crn not in users]
+
+
+def end_usage(org: Organization, name: str, crn: str) -> None:
+    """Record that an object no longer uses the integration. It is listed a while longer."""
+    if integration := org.provider_integrations.get(name):
+        integration.ended_usages.append((org.clock.now() + org.delays.usage, crn))
+
+
+PROVIDER_INTEGRATIONS: Final = ProviderIntegrations()
+KINDS: Final[tuple[Kind[Any], ...]] = (
+    Organizations(),
+    Environments(),
+    Clusters(),
+    SchemaRegistries(),
+    ComputePools(),
+    FlinkRegions(),
+    TableflowRegions(),
+    PROVIDER_INTEGRATIONS,
+)
+
+
+def create_environment(org: Organization, name: str) -> Environment:
+    """Create one without Stream Governance."""
+    new, now = org.new_id("env"), org.clock.now()
+    org.environments[new] = Environment(new, f"{org.crn}/environment={new}", now, now, name, "")
+    return org.environments[new]

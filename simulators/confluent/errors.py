@@ -1,0 +1,51 @@
+"""Errors of the simulated services, before one of them renders them in its own shape (http.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class ApiError(Exception):
+    """`code` is the service's own (a word in the control plane, a number in the data planes); `pointer` names the field."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        code: str | int | None = None,
+        pointer: str = "",
+        parameter: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.code = status, detail, code
+        self.pointer, self.parameter, self.headers = pointer, parameter, dict(headers or {})
+
+
+def bad_request(detail: str, pointer: str = "", parameter: str = "") -> ApiError:
+    return ApiError(400, detail, code="bad_request", pointer=pointer, parameter=parameter)
+
+
+def immutable(pointer: str) -> ApiError:
+    return bad_request(f"{pointer} is immutable", pointer)
+
+
+def over_quota(quota: str, limit: int) -> ApiError:
+    return ApiError(402, f"Your quota {quota} of {limit} has been reached", code="quota_exceeded")
+
+
+def forbidden(detail: str = "Access is denied") -> ApiError:
+    return ApiError(403, detail, code="forbidden_access")
+
+
+def not_found(label: str, name: str) -> ApiError:
+    return ApiError(404, f"{label} {name!r} not found", code="resource_not_found")
+
+
+def conflict(detail: str) -> ApiError:
+    return ApiError(409, detail, code="resource_conflict")
+
+
+def invalid(pointer: str, detail: str) -> ApiError:
+    return ApiError(422, detail, code="invalid_configuration", pointer=pointer)

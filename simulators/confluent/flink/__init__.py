@@ -1,0 +1,1 @@
+"""Flink SQL: statements on the regional address, and the engines that run them."""

@@ -1,0 +1,228 @@
+"""Queries on real Flink, in a worker that is started before the first of them and kept warm."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections import Counter
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import fastavro
+
+from simulators.confluent.flink.sql import SqlError
+from simulators.confluent.flink.types import UnknownType, as_json, avro_schema, columns, from_json
+from simulators.confluent.kafka_log import KafkaTopic, framed
+from simulators.confluent.model import Database, Form, ParsedStatement
+from simulators.confluent.record_reader import BadRecord, Reader
+from simulators.confluent.schemas import Schema
+
+ROOT: Final = Path(__file__).resolve().parents[3]
+FLINK_PYTHON: Final = ROOT / ".venv-flink" / "bin" / "python"
+_LOG_LINES: Final = 5
+#: A worker lives for minutes, and starting is most of what it does: the optimising compiler never pays.
+_JAVA: Final = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+_UNITS: Final = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86_400}
+_WINDOW: Final = re.compile(
+    r"\b(?:TUMBLE|HOP|CUMULATE)\s*\(.*?INTERVAL\s+'(\d+)'\s+(SECOND|MINUTE|HOUR|DAY)S?", re.IGNORECASE | re.DOTALL
+)
+
+
+class FlinkWorker:
+    """The process, and a folder for its input and output. It handles one request at a time."""
+
+    def __init__(self, python: Path = FLINK_PYTHON) -> None:
+        self._python, self._turn = python, threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self.folder = Path(tempfile.mkdtemp(prefix="lakeferry-flink-"))
+
+    def warm(self) -> None:
+        """Start it, and let it plan a query. An error is left to the first statement."""
+        with suppress(RuntimeError, OSError, ValueError):
+            self.ask({"catalog": "warm", "database": "up", "tables": {}, "query": "SELECT 1 AS `one`"})
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Raises SqlError with Flink's own message for a query that it refuses."""
+        with self._turn:
+            process = self._running()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        if not line:
+            tail = (self.folder / "log").read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
+            raise RuntimeError("\n".join(["the Flink worker ended. Its last lines:", *tail]))
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise SqlError(answer["error"])
+        return answer
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None:
+            environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": str(self.folder)} | _JAVA
+            with (self.folder / "log").open("w") as log:
+                self._process = subprocess.Popen(
+                    [str(self._python), "-m", "simulators.confluent.flink.worker"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    cwd=ROOT,
+                    env=environment,
+                    text=True,
+                )
+        return self._process
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process is not None and process.stdin is not None and process.stdout is not None:
+            process.stdin.close()
+            process.wait()
+            process.stdout.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@attrs.frozen
+class FlinkPlan:
+    columns: list[dict[str, Any]]
+
+    def schema(self, table: str) -> Schema:
+        try:
+            return Schema.avro(avro_schema(table, self.columns))
+        except UnknownType as error:
+            raise SqlError(f"{error} can't be in an Avro schema") from None
+
+
+class FlinkEngine:
+    """The engine on a worker."""
+
+    def __init__(self, worker: FlinkWorker) -> None:
+        self.worker = worker
+
+    def plan(self, parsed: ParsedStatement, database: Database) -> FlinkPlan:
+        return FlinkPlan(self.worker.ask(self.request(parsed, database, self._sources(parsed, database)))["columns"])
+
+    def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> FlinkRun:
+        plan, sources = self.plan(parsed, database), self._sources(parsed, database)
+        if parsed.form is not Form.SELECT:
+            sink = database.schema(parsed.table[-1])
+            if sink is None or len(sink["fields"]) != len(plan.columns):
+                problem = "Column types of query result and sink do not match"
+                raise SqlError(f"{problem}: {len(plan.columns)} columns for table '{parsed.table[-1]}'")
+        return FlinkRun(self, parsed, database, sources, plan.columns, bounded)
+
+    def request(self, parsed: ParsedStatement, database: Database, sources: dict[str, KafkaTopic]) -> dict[str, Any]:
+        tables: dict[str, Any] = {}
+        for name in sources:
+            schema = database.schema(name)
+            try:
+                described = columns(schema) if schema else [("key", "BYTES"), ("val", "BYTES")]
+            except UnknownType:
+                continue
+            folder = self.worker.folder / database.cluster.id / name
+            folder.mkdir(parents=True, exist_ok=True)
+            tables[name] = {"columns": described, "folder": str(folder)}
+        return {"catalog": database.catalog, "database": database.cluster.name, "tables": tables, "query": parsed.query}
+
+    def _sources(self, parsed: ParsedStatement, database: Database) -> dict[str, KafkaTopic]:
+        """Return the topics with a name that occurs in the query."""
+        return {name: topic for name, topic in database.readable.items() if name in parsed.query}
+
+
+@attrs.define
+class FlinkRun:
+    """Runs the query again over all records, and emits the rows that are new: those that an unbounded run would append."""
+
+    engine: FlinkEngine
+    parsed: ParsedStatement
+    database: Database
+    sources: dict[str, KafkaTopic]
+    columns: list[dict[str, Any]]
+    bounded: bool = False
+    rows: list[list[str | None]] = attrs.Factory(list)
+    _seen: dict[str, int] = attrs.Factory(dict)
+    _emitted: Counter[str] = attrs.Factory(Counter)
+
+    def advance(self) -> None:
+        counts = {name: len(topic.messages) for name, topic in self.sources.items()}
+        if counts == self._seen or not any(counts.values()):
+            return
+        self._seen = counts
+        request = self.engine.request(self.parsed, self.database, self.sources)
+        for name, table in request["tables"].items():
+            self._write(name, Path(table["folder"]) / "rows.json")
+        into = Path(tempfile.mkdtemp(dir=self.engine.worker.folder))
+        try:
+            self.engine.worker.ask(request | {"into": str(into)})
+            lines = [line for file in sorted(into.rglob("*")) if file.is_file() for line in file.read_text().splitlines()]
+        finally:
+            shutil.rmtree(into)
+        self._emit(lines)
+
+    def _write(self, name: str, file: Path) -> None:
+        """Write the topic's records in the order of their times, each with its time."""
+        schema = self.database.schema(name)
+        if schema is None:
+            raise SqlError(f"Table '{name}' has no schema")
+        messages = sorted(self.sources[name].messages, key=lambda each: (each.timestamp, each.partition, each.offset))
+        until = self._until(messages[-1].timestamp) if messages else 0
+        reader = Reader(self.database.registry.schemas, schema, upserts=False)
+        with file.open("w") as out:
+            for each in reader.read(name, (each for each in messages if each.timestamp < until)):
+                if isinstance(each, BadRecord):
+                    raise SqlError(f"Failed to deserialize a record of '{name}': {each.problem}")
+                time = datetime.fromtimestamp(each.timestamp / 1000, UTC)
+                out.write(as_json({**(each.value or {}), "$rowtime": time}) + "\n")
+
+    def _until(self, newest: int) -> int:
+        """Return the end of the records to read, in milliseconds: a window that may still get rows emits none yet."""
+        if self.bounded or not (window := _WINDOW.search(self.parsed.query)):
+            return newest + 1
+        length = int(window[1]) * _UNITS[window[2].upper()] * 1000
+        return newest // length * length
+
+    def _emit(self, lines: list[str]) -> None:
+        new = Counter(lines) - self._emitted
+        self._emitted += new
+        rows = [json.loads(each) for each in lines if _counted_down(new, each)]
+        if self.parsed.form is Form.SELECT:
+            names = [each["name"] for each in self.columns]
+            self.rows += [[None if row.get(name) is None else str(row[name]) for name in names] for row in rows]
+        elif rows:
+            self._append(rows)
+
+    def _append(self, rows: list[dict[str, Any]]) -> None:
+        """Append to the statement's table. Columns go by position, as in INSERT."""
+        table, schemas = self.parsed.table[-1], self.database.registry.schemas
+        topic, schema, version = (
+            self.database.cluster.topics.get(table),
+            self.database.schema(table),
+            schemas.version(f"{table}-value", "latest"),
+        )
+        if topic is None or topic.deleting or schema is None:
+            raise SqlError(f"Table '{table}' is gone")
+        parsed, now = fastavro.parse_schema(schema), int(self.database.clock.now() * 1000)
+        for row in rows:
+            values = [row.get(each["name"]) for each in self.columns]
+            fields = zip(schema["fields"], values, strict=True)
+            record = {field["name"]: from_json(value, field["type"]) for field, value in fields}
+            encoded = io.BytesIO()
+            fastavro.schemaless_writer(encoded, parsed, record)
+            key = "|".join(str(record[name]) for name in self.parsed.bucket_keys).encode() if self.parsed.bucket_keys else None
+            topic.append(now, key, framed(version.id, encoded.getvalue()))
+
+
+def _counted_down(left: Counter[str], line: str) -> bool:
+    if left[line] <= 0:
+        return False
+    left[line] -= 1
+    return True

@@ -1,0 +1,89 @@
+"""Parses the frame of a Flink SQL statement: its form, table, options and query. The query itself is for Flink."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from simulators.confluent.model import Form, ParsedStatement
+
+_NAME: Final = r"(?:`[^`]+`|[\w-]+)"
+_TABLE: Final = rf"(?P<table>{_NAME}(?:\s*\.\s*{_NAME}){{0,2}})"
+_LITERAL: Final = r"'((?:[^']|'')*)'"
+_FORMS: Final = (
+    (
+        "CREATE",
+        rf"CREATE\s+TABLE\s+(?P<lenient>IF\s+NOT\s+EXISTS\s+)?{_TABLE}\s*(?P<frame>.*?)\bAS\s+(?P<query>(?:SELECT|WITH)\b.*)",
+    ),
+    ("DEFINE", rf"CREATE\s+TABLE\s+(?P<lenient>IF\s+NOT\s+EXISTS\s+)?{_TABLE}\s*(?P<frame>\(.*)"),
+    ("INSERT", rf"INSERT\s+INTO\s+{_TABLE}\s*(?P<query>(?:SELECT|WITH)\b.*)"),
+    ("DROP", rf"DROP\s+TABLE\s+(?P<lenient>IF\s+EXISTS\s+)?{_TABLE}"),
+    ("SELECT", r"(?P<query>(?:SELECT|WITH)\b.*)"),
+)
+_OPTIONS: Final[dict[str, str]] = {
+    "changelog.mode": "append|upsert|retract",
+    "connector": "confluent",
+    "kafka.cleanup-policy": "delete|compact|delete-compact",
+    "kafka.consumer.isolation-level": "read-committed|read-uncommitted",
+    "kafka.max-message-size": r"\d+\s*\w*",
+    "kafka.producer.compression.type": "none|gzip|snappy|lz4|zstd",
+    "kafka.retention.size": r"\d+\s*\w*",
+    "kafka.retention.time": r"\d+\s*\w*",
+    "key.fields-prefix": r"\w*",
+    "key.format": "raw|avro-registry|json-registry|proto-registry",
+    "scan.bounded.mode": "unbounded|latest-offset|timestamp|specific-offsets",
+    "scan.startup.mode": "earliest-offset|latest-offset|timestamp|specific-offsets|group-offsets",
+    "value.fields-include": "all|except-key",
+    "value.format": "raw|avro-registry|json-registry|proto-registry",
+}
+
+
+class SqlError(Exception):
+    """The message is what Flink puts into a statement's detail."""
+
+
+def parse(statement: str) -> ParsedStatement:
+    """Raises SqlError."""
+    text = _without_comments(statement).strip().removesuffix(";").strip()
+    for form, pattern in _FORMS:
+        if matched := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
+            part = matched.groupdict()
+            frame = part.get("frame") or ""
+            keys, buckets = _distribution(frame)
+            return ParsedStatement(
+                Form[form],
+                tuple(each.strip().strip("`") for each in re.findall(_NAME, part.get("table") or "")),
+                (part.get("query") or "").strip(),
+                bool(part.get("lenient")),
+                _options(frame),
+                buckets,
+                keys,
+            )
+    raise SqlError(f"SQL parse failed. Unsupported or incorrect statement: {text[:80]}")
+
+
+def _without_comments(statement: str) -> str:
+    return re.sub(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", lambda m: m[0] if m[0][0] == "'" else " ", statement, flags=re.DOTALL)
+
+
+def _distribution(frame: str) -> tuple[tuple[str, ...], int]:
+    pattern = r"DISTRIBUTED\s+(?:BY\s+(?:HASH\s*)?\((?P<keys>[^)]*)\)\s*)?INTO\s+(?P<buckets>\d+)\s+BUCKETS"
+    matched = re.search(pattern, frame, re.IGNORECASE)
+    if not matched:
+        return (), 0
+    return tuple(each.strip(" `") for each in (matched["keys"] or "").split(",") if each.strip()), int(matched["buckets"])
+
+
+def _options(frame: str) -> dict[str, str]:
+    matched = re.search(r"\bWITH\s*\((?P<pairs>.*)\)", frame, re.IGNORECASE | re.DOTALL)
+    if not matched:
+        return {}
+    pairs = re.findall(rf"{_LITERAL}\s*=\s*{_LITERAL}", matched["pairs"])
+    if re.sub(rf"{_LITERAL}\s*=\s*{_LITERAL}|[\s,]", "", matched["pairs"]):
+        raise SqlError("SQL parse failed. Table options must be 'key' = 'value' pairs")
+    for name, value in pairs:
+        if name not in _OPTIONS:
+            raise SqlError(f"Unsupported options found for table. Unsupported options: {name}")
+        if not re.fullmatch(_OPTIONS[name], value):
+            raise SqlError(f"Invalid value for option '{name}': '{value}'. Expected: {_OPTIONS[name].replace('|', ', ')}")
+    return dict(pairs)

@@ -1,0 +1,282 @@
+"""Flink statements (sql/v1) on the regional address, and their runs. A name is unique until the statement is gone."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from simulators.confluent import kafka
+from simulators.confluent.authorization import allowed
+from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden, immutable, invalid, not_found
+from simulators.confluent.fields import Fields
+from simulators.confluent.flink import tables
+from simulators.confluent.flink.sql import SqlError, parse
+from simulators.confluent.http import FLINK, Answer, Call, Route
+from simulators.confluent.model import Database, Form, ParsedStatement, Plane, Statement
+from simulators.confluent.organization import Organization
+from simulators.confluent.resources import page
+
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_NAME: Final = 100
+_PATH: Final = "/sql/v1/organizations/{organization}/environments/{environment}/statements"
+_ONE: Final = _PATH + "/{name}"
+#: Seconds between two looks at the source topics.
+_TICK: Final = 30.0
+_KINDS: Final = {
+    Form.CREATE: "CREATE_TABLE_AS",
+    Form.DEFINE: "CREATE_TABLE",
+    Form.INSERT: "INSERT_INTO",
+    Form.DROP: "DROP_TABLE",
+    Form.SELECT: "SELECT",
+}
+
+
+def document(org: Organization, statement: Statement) -> dict[str, Any]:
+    own = _PATH.format(organization=org.organization_id, environment=statement.environment)
+    metadata = {
+        "self": f"{org.addresses[Plane.FLINK]}{own}/{statement.name}",
+        "resource_name": statement.crn,
+        "created_at": org.clock.text(statement.created),
+        "updated_at": org.clock.text(statement.updated),
+        "resource_version": str(statement.version),
+        "uid": statement.id,
+    }
+    spec = {
+        "statement": statement.sql,
+        "properties": statement.properties,
+        "compute_pool_id": statement.pool,
+        "principal": statement.principal,
+        "stopped": statement.phase in ("STOPPING", "STOPPED"),
+    }
+    return {
+        "api_version": "sql/v1",
+        "kind": "Statement",
+        "metadata": metadata,
+        "name": statement.name,
+        "organization_id": org.organization_id,
+        "environment_id": statement.environment,
+        "spec": spec,
+        "status": {"phase": statement.phase, "detail": statement.detail} | _traits(statement),
+    }
+
+
+def _traits(statement: Statement) -> dict[str, Any]:
+    """Return the traits of a statement, which it has once it was planned."""
+    if not statement.kind:
+        return {}
+    traits = {"sql_kind": statement.kind, "is_bounded": statement.bounded, "is_append_only": True}
+    return {"traits": traits | ({"schema": {"columns": statement.run.columns}} if statement.run else {})}
+
+
+def create(call: Call) -> Answer:
+    org, environment, body = call.org, _environment(call), Fields(call.body)
+    name, spec = body.text("name", required=True), body.inside("spec")
+    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+        raise invalid("/name", f"Statement name {name!r} must be lower-case letters, digits and '-', at most {_LONGEST_NAME}")
+    if (environment, name) in org.statements:
+        raise conflict(f"Statement {name} already exists")
+    if spec.flag("stopped"):
+        raise invalid("/spec/stopped", "A statement can't be created stopped")
+    sql, principal = spec.text("statement", required=True, pattern=r"[\s\S]{1,131072}"), spec.text("principal", call.principal)
+    _require_assignable(call, principal)
+    pool, properties = spec.text("compute_pool_id", required=True), dict(call.body["spec"].get("properties") or {})
+    now = org.clock.now()
+    region = call.key.resource.partition(".")[2]
+    crn = f"{org.environments[environment].crn}/flink-region={region}/statement={name}"
+    statement = Statement(str(org.new_uuid()), crn, now, now, environment, name, sql, properties, pool, principal)
+    org.statements[environment, name] = statement
+    org.clock.after(org.delays.statement, lambda: _begin(org, statement))
+    return Answer(201, document(org, statement))
+
+
+def _require_assignable(call: Call, principal: str) -> None:
+    if principal == call.principal:
+        return
+    if principal not in call.org.service_accounts:
+        raise invalid("/spec/principal", f"principal {principal} does not exist")
+    if not allowed(call.org, call.principal, "assign", f"{call.org.crn}/service-account={principal}"):
+        raise forbidden(f"Assigner on {principal} is needed to run statements as it")
+
+
+def list_statements(call: Call) -> Answer:
+    environment, pool = _environment(call), call.query.get("spec.compute_pool_id")
+    statements = [each for each in call.org.statements.values() if each.environment == environment and pool in (None, each.pool)]
+    answer = page(call, "sql/v1", "Statement", statements, document)
+    metadata = {"self": f"{call.address}{call.path}"} | answer.body["metadata"]
+    return Answer(200, answer.body | {"metadata": {name: value for name, value in metadata.items() if name != "total_size"}})
+
+
+def read(call: Call) -> Answer:
+    return Answer(200, document(call.org, _existing(call)))
+
+
+def replace(call: Call) -> Answer:
+    """Stop, resume, or move to another pool or principal; the query can't change."""
+    org, statement, spec = call.org, _existing(call), Fields(call.body).inside("spec")
+    version = Fields(call.body).inside("metadata", required=False).text("resource_version")
+    if version and version != str(statement.version):
+        raise conflict(f"resource_version is {statement.version}, not {version}")
+    spec.require_same("statement", statement.sql)
+    if call.body["spec"].get("properties", statement.properties) != statement.properties:
+        raise immutable("/spec/properties")
+    principal = spec.text("principal", statement.principal)
+    _require_assignable(call, principal)
+    statement.principal, statement.pool = principal, spec.text("compute_pool_id", statement.pool)
+    stopped = spec.flag("stopped")
+    if stopped and statement.phase in ("PENDING", "RUNNING"):
+        statement.phase = "STOPPED"
+    elif not stopped and statement.phase == "STOPPED":
+        _resume(org, statement)
+    statement.touch(org.clock.now())
+    return Answer(202)
+
+
+def delete(call: Call) -> Answer:
+    """Stop it. Its tables stay."""
+    org, statement = call.org, _existing(call)
+    statement.phase = "DELETING"
+    key = (statement.environment, statement.name)
+    org.clock.after(org.delays.statement_deletion, lambda: org.statements.pop(key, None))
+    return Answer(202)
+
+
+def results(call: Call) -> Answer:
+    statement = _existing(call)
+    if statement.kind != "SELECT" or statement.run is None:
+        raise bad_request("The statement has no results")
+    token = call.query.get("page_token", "0")
+    start = int(token) if token.isdecimal() else 0
+    rows = statement.run.rows[start:]
+    own = f"{call.address}{call.path}"
+    over = statement.phase not in ("PENDING", "RUNNING") and not rows
+    following = "" if over else f"{own}?page_token={start + len(rows)}"
+    metadata = {"self": own, "created_at": call.org.clock.text(), "next": following}
+    data = [{"op": 0, "row": row} for row in rows]
+    return Answer(200, {"api_version": "sql/v1", "kind": "StatementResult", "metadata": metadata, "results": {"data": data}})
+
+
+def exceptions(call: Call) -> Answer:
+    statement = _existing(call)
+    problem = {"name": "SqlException", "message": statement.detail, "timestamp": call.org.clock.text(statement.updated)}
+    data = [{"kind": "StatementException"} | problem] if statement.phase == "FAILED" else []
+    metadata = {"self": f"{call.address}{call.path}"}
+    return Answer(200, {"api_version": "sql/v1", "kind": "StatementExceptionList", "metadata": metadata, "data": data})
+
+
+def _environment(call: Call) -> str:
+    """Return the environment of the path, which the key must be for."""
+    environment = call.org.environments.get(call.parameters["environment"])
+    if call.parameters["organization"] != call.org.organization_id or environment is None:
+        raise not_found("Environment", call.parameters["environment"])
+    named, _, region = call.key.resource.partition(".")
+    if named != environment.id:
+        raise ApiError(401, "invalid API key for this environment and region", code="unauthorized")
+    if not allowed(call.org, call.principal, "flink", f"{environment.crn}/flink-region={region}"):
+        raise forbidden()
+    return environment.id
+
+
+def _existing(call: Call) -> Statement:
+    statement = call.org.statements.get((_environment(call), call.parameters["name"]))
+    if statement is None:
+        raise not_found("Statement", call.parameters["name"])
+    return statement
+
+
+def _begin(org: Organization, statement: Statement) -> None:
+    """Take the statement out of PENDING."""
+    if org.statements.get((statement.environment, statement.name)) is not statement or statement.phase != "PENDING":
+        return
+    try:
+        _start(org, statement)
+    except (SqlError, ApiError) as error:
+        statement.phase, statement.detail = "FAILED", str(error)
+    statement.touch(org.clock.now())
+
+
+def _start(org: Organization, statement: Statement) -> None:
+    _require_pool(org, statement)
+    parsed = parse(statement.sql)
+    database = tables.open_database(org, statement.environment, statement.properties, statement.principal)
+    statement.kind = _KINDS[parsed.form]
+    match parsed.form:
+        case Form.DROP:
+            tables.drop_table(org, database, parsed.table[-1], lenient=parsed.lenient)
+            statement.phase, statement.detail = "COMPLETED", ""
+        case Form.CREATE:
+            _create_table(org, statement, parsed, database)
+        case Form.INSERT:
+            _require_sink(org, database, parsed.table[-1])
+            _run(org, statement, parsed, database)
+        case Form.SELECT:
+            _run(org, statement, parsed, database)
+        case Form.DEFINE:
+            raise SqlError("CREATE TABLE without AS is not simulated. Use CREATE TABLE … AS SELECT")
+
+
+def _require_pool(org: Organization, statement: Statement) -> None:
+    pool = org.compute_pools.get(statement.pool)
+    if pool is None or pool.environment != statement.environment or pool.phase != "PROVISIONED":
+        raise SqlError(f"Compute pool '{statement.pool}' is not available")
+    if not allowed(org, statement.principal, "flink", pool.crn):
+        raise SqlError(f"Not authorized: User:{statement.principal} needs FlinkDeveloper on compute pool '{pool.id}'")
+
+
+def _create_table(org: Organization, statement: Statement, parsed: ParsedStatement, database: Database) -> None:
+    table = parsed.table[-1]
+    if kafka.visible(org, database.cluster, table) is not None:
+        if parsed.lenient:
+            statement.phase, statement.detail = "COMPLETED", f"Table '{table}' already exists"
+            return
+        raise SqlError(f"Table '{table}' already exists")
+    plan = org.engine.plan(parsed, database)
+    tables.create_table(org, database, table, parsed)
+    database.registry.schemas.register(f"{table}-value", plan.schema(table))
+    _run(org, statement, parsed, database)
+
+
+def _require_sink(org: Organization, database: Database, table: str) -> None:
+    if kafka.visible(org, database.cluster, table) is None or database.schema(table) is None:
+        raise SqlError(f"Cannot find table '{table}' in any of the catalogs")
+    tables.require(org, database, "write", table)
+
+
+def _run(org: Organization, statement: Statement, parsed: ParsedStatement, database: Database) -> None:
+    statement.run = org.engine.start(parsed, database, bounded=statement.bounded)
+    statement.phase, statement.detail = "RUNNING", ""
+    _tick(org, statement)
+
+
+def _tick(org: Organization, statement: Statement) -> None:
+    """Advance and schedule the next tick, until the statement is stopped or deleted."""
+    if statement.run is None or statement.phase != "RUNNING" or (statement.environment, statement.name) not in org.statements:
+        return
+    org.clock.catch_up()
+    try:
+        statement.run.advance()
+    except SqlError as error:
+        statement.phase, statement.detail = "FAILED", str(error)
+        return
+    if statement.bounded:
+        statement.phase = "COMPLETED"
+        return
+    org.clock.after(_TICK, lambda: _tick(org, statement))
+
+
+def _resume(org: Organization, statement: Statement) -> None:
+    statement.phase = "RUNNING" if statement.run else "PENDING"
+    if statement.run:
+        _tick(org, statement)
+    else:
+        _begin(org, statement)
+
+
+ROUTES: Final = (
+    Route(FLINK, "POST", _PATH, create, {404: 403}),
+    Route(FLINK, "GET", _PATH, list_statements),
+    Route(FLINK, "GET", _ONE, read),
+    Route(FLINK, "PUT", _ONE, replace, {422: 400}),
+    Route(FLINK, "DELETE", _ONE, delete),
+    Route(FLINK, "GET", _ONE + "/results", results),
+    Route(FLINK, "GET", _ONE + "/exceptions", exceptions),
+)

@@ -1,0 +1,178 @@
+"""Avro, Flink and JSON: types and values, from one to the other."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any, Final
+
+_TO_FLINK: Final = {
+    "boolean": "BOOLEAN",
+    "int": "INT",
+    "long": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "bytes": "BYTES",
+    "string": "STRING",
+    "enum": "STRING",
+    "uuid": "STRING",
+    "date": "DATE",
+    "time-millis": "TIME(3)",
+    "time-micros": "BIGINT",
+    "timestamp-millis": "TIMESTAMP_LTZ(3)",
+    "timestamp-micros": "TIMESTAMP_LTZ(6)",
+    "local-timestamp-millis": "TIMESTAMP(3)",
+    "local-timestamp-micros": "TIMESTAMP(6)",
+}
+_TO_AVRO: Final[dict[str, Any]] = {
+    "BOOLEAN": "boolean",
+    "TINYINT": "int",
+    "SMALLINT": "int",
+    "INTEGER": "int",
+    "BIGINT": "long",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "VARCHAR": "string",
+    "CHAR": "string",
+    "VARBINARY": "bytes",
+    "BINARY": "bytes",
+    "DATE": {"type": "int", "logicalType": "date"},
+    "TIME_WITHOUT_TIME_ZONE": {"type": "int", "logicalType": "time-millis"},
+}
+_TIMES: Final = {"TIMESTAMP_WITH_LOCAL_TIME_ZONE": "timestamp", "TIMESTAMP_WITHOUT_TIME_ZONE": "local-timestamp"}
+
+
+class UnknownType(Exception):
+    """A type that the other side doesn't have."""
+
+
+def columns(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(name, Flink type) of a topic's value."""
+    return [(each["name"], flink_type(each["type"])) for each in schema["fields"]]
+
+
+def flink_type(avro: Any) -> str:
+    """Raises UnknownType, also for a union of several types."""
+    if isinstance(avro, list):
+        inner = [each for each in avro if each != "null"]
+        if len(inner) != 1:
+            raise UnknownType(f"a union of {len(inner)} types")
+        return flink_type(inner[0]).removesuffix(" NOT NULL") if "null" in avro else flink_type(inner[0])
+    if isinstance(avro, str):
+        avro = {"type": avro}
+    if not isinstance(avro["type"], str):
+        return flink_type(avro["type"])
+    return f"{_plain(avro)} NOT NULL"
+
+
+def _plain(avro: Mapping[str, Any]) -> str:
+    match avro["type"]:
+        case "record":
+            return f"ROW<{', '.join(f'`{name}` {kind}' for name, kind in columns(avro))}>"
+        case "array":
+            return f"ARRAY<{flink_type(avro['items'])}>"
+        case "map":
+            return f"MAP<STRING NOT NULL, {flink_type(avro['values'])}>"
+    if avro.get("logicalType") == "decimal":
+        return f"DECIMAL({avro['precision']}, {avro.get('scale', 0)})"
+    flink = _TO_FLINK.get(avro.get("logicalType", "")) or _TO_FLINK.get(avro["type"])
+    if flink is None:
+        raise UnknownType(f"the type {avro['type']}")
+    return flink
+
+
+def avro_schema(name: str, described: list[dict[str, Any]]) -> dict[str, Any]:
+    """The value's schema of a new table, as Confluent's Flink names it. `described` is the worker's answer."""
+    return _record(f"{name.replace('-', '_').replace('.', '_')}_value", described, "type") | {
+        "namespace": "org.apache.flink.avro.generated.record"
+    }
+
+
+def _record(name: str, described: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    fields = []
+    for each in described:
+        avro = _avro(each[kind], f"{name}_{each['name']}")
+        nullable = {"default": None} if isinstance(avro, list) else {}
+        fields.append({"name": each["name"], "type": avro} | nullable)
+    return {"type": "record", "name": name, "fields": fields}
+
+
+def _avro(tree: Mapping[str, Any], name: str) -> Any:
+    match tree["type"]:
+        case "ROW":
+            avro: Any = _record(name, tree["fields"], "field_type")
+        case "ARRAY":
+            avro = {"type": "array", "items": _avro(tree["element_type"], name)}
+        case "MAP":
+            avro = {"type": "map", "values": _avro(tree["value_type"], name)}
+        case "DECIMAL":
+            avro = {"type": "bytes", "logicalType": "decimal", "precision": tree["precision"], "scale": tree["scale"]}
+        case known if known in _TIMES:
+            unit = "millis" if tree["precision"] <= 3 else "micros"
+            avro = {"type": "long", "logicalType": f"{_TIMES[known]}-{unit}"}
+        case other:
+            if other not in _TO_AVRO:
+                raise UnknownType(f"the type {other}")
+            avro = _TO_AVRO[other]
+    return ["null", avro] if tree["nullable"] else avro
+
+
+def as_json(value: Any) -> str:
+    """A decoded Avro value as Flink's JSON format reads it."""
+    return json.dumps(value, default=_text)
+
+
+def _text(value: Any) -> Any:
+    match value:
+        case datetime():
+            return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        case date() | time():
+            return value.isoformat()
+        case Decimal():
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+    raise TypeError(f"{type(value).__name__} in a record")
+
+
+def from_json(value: Any, avro: Any) -> Any:
+    """What Flink wrote as a value of the type, for fastavro."""
+    if isinstance(avro, list):
+        return None if value is None else from_json(value, next(each for each in avro if each != "null"))
+    kind, logical = (avro, None) if isinstance(avro, str) else (avro["type"], avro.get("logicalType"))
+    if not isinstance(kind, str):
+        return from_json(value, kind)
+    if read := _READ.get(f"{kind} {logical}") or _READ.get(kind):
+        return read(value)
+    return _nested(value, kind, avro)
+
+
+def _nested(value: Any, kind: str, avro: Any) -> Any:
+    match kind:
+        case "record":
+            return {each["name"]: from_json(value.get(each["name"]), each["type"]) for each in avro["fields"]}
+        case "array":
+            return [from_json(each, avro["items"]) for each in value]
+        case "map":
+            return {name: from_json(each, avro["values"]) for name, each in value.items()}
+    return value
+
+
+def _decimal(value: Any) -> Decimal:
+    return Decimal(str(value))
+
+
+#: How a scalar of a type, or of a type with a logical type, is read. Other types are the same in JSON and in Avro.
+_READ: Final[dict[str, Callable[[Any], Any]]] = {
+    "bytes decimal": _decimal,
+    "bytes": base64.b64decode,
+    "int date": date.fromisoformat,
+    "int time-millis": time.fromisoformat,
+    "long timestamp-millis": datetime.fromisoformat,
+    "long timestamp-micros": datetime.fromisoformat,
+    "long local-timestamp-millis": datetime.fromisoformat,
+    "long local-timestamp-micros": datetime.fromisoformat,
+}

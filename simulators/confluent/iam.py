@@ -1,0 +1,197 @@
+"""Service accounts, role bindings and API keys (iam/v2)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import unquote
+
+from simulators.confluent.authorization import allowed, may_bind, require
+from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden, invalid, over_quota
+from simulators.confluent.fields import Fields
+from simulators.confluent.http import ROLE_BINDINGS, Answer, Call
+from simulators.confluent.model import ApiKey, KeyKind, Plane, Resource, RoleBinding, ServiceAccount
+from simulators.confluent.organization import Organization
+from simulators.confluent.resources import Field, Kind
+
+#: By kind: the API version and path of what the key is for.
+_KEY_RESOURCES: Final = {
+    KeyKind.CLOUD: ("cloud/v1", "/cloud"),
+    KeyKind.KAFKA: ("cmk/v2", "/cmk/v2/clusters"),
+    KeyKind.REGISTRY: ("srcm/v3", "/srcm/v3/clusters"),
+    KeyKind.FLINK: ("fcpm/v2", "/fcpm/v2/regions"),
+    KeyKind.TABLEFLOW: ("tableflow/v1", "/tableflow"),
+}
+
+
+class ServiceAccounts(Kind[ServiceAccount]):
+    """A name is unique in the organization. One that is gone reads as forbidden, as at the vendor."""
+
+    api_version, name, path = "iam/v2", "ServiceAccount", "/iam/v2/service-accounts"
+    store, record, id_prefix, spec = "service_accounts", ServiceAccount, "sa", ""
+    quota = ("service_accounts_per_org", "service_accounts")
+    fields = (
+        Field("display_name", "name", required=True, pattern=r".{1,128}"),
+        Field("description", "description"),
+    )
+    filters = (("display_name", "name"),)
+
+    def authorize(self, call: Call, verb: str, record: ServiceAccount | None) -> None:
+        if verb != "read":
+            require(call, "admin", call.org.crn)
+
+    def check(self, call: Call, values: dict[str, Any], current: ServiceAccount | None) -> None:
+        if any(each.name == values["name"] and each is not current for each in call.org.service_accounts.values()):
+            raise conflict("Service name is already in use")
+
+    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+        return f"{org.crn}/service-account={new_id}"
+
+    def missing(self, name: str) -> ApiError:
+        return forbidden("Forbidden Access")
+
+    def erase(self, org: Organization, record: ServiceAccount) -> None:
+        """Its keys are deleted too; its role bindings stay, and bind nobody."""
+        for key in [key for key in org.api_keys.values() if key.owner == record.id]:
+            del org.api_keys[key.id]
+        super().erase(org, record)
+
+
+class RoleBindings(Kind[RoleBinding]):
+    """Effective later than created, and never changed."""
+
+    api, api_version, name, path = ROLE_BINDINGS, "iam/v2", "RoleBinding", "/iam/v2/role-bindings"
+    store, record, id_prefix, spec = "role_bindings", RoleBinding, "rb", ""
+    verbs, instead = ("create", "list", "read", "delete"), {"create": {422: 400}}
+    fields = (
+        Field("principal", "principal", required=True),
+        Field("role_name", "role", required=True),
+        Field("crn_pattern", "pattern", required=True),
+    )
+    filters = (("principal", "principal"), ("role_name", "role"))
+
+    def authorize(self, call: Call, verb: str, record: RoleBinding | None) -> None:
+        if verb == "delete" and record:
+            require(call, "admin", record.pattern)
+
+    def check(self, call: Call, values: dict[str, Any], current: RoleBinding | None) -> None:
+        principal, role, pattern = values["principal"], values["role"], unquote(values["pattern"])
+        values["pattern"] = pattern
+        kind, _, name = principal.partition(":")
+        if kind not in ("User", "Group") or (kind == "User" and name not in {call.org.owner, *call.org.service_accounts}):
+            raise bad_request(f"principal {principal} does not exist", "/principal")
+        if not may_bind(role, pattern) or not pattern.startswith(call.org.crn):
+            raise bad_request(f"role {role} can't be bound at {pattern}", "/crn_pattern")
+        require(call, "admin", pattern)
+        bindings = call.org.role_bindings.values()
+        if any((each.principal, each.role, each.pattern) == (principal, role, pattern) for each in bindings):
+            raise conflict("Role binding already exists")
+
+    def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
+        return {"effective": org.clock.now() + org.delays.role_binding}
+
+    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+        return f"{org.crn}/role-binding={new_id}"
+
+    def missing(self, name: str) -> ApiError:
+        return forbidden(f"Role binding {name} not found or access is denied")
+
+    def is_listed(self, call: Call, record: RoleBinding) -> bool:
+        """`crn_pattern` matches every binding that begins with it."""
+        return record.pattern.startswith(unquote(call.query["crn_pattern"]))
+
+    def list(self, call: Call) -> Answer:
+        call.required("crn_pattern")
+        return super().list(call)
+
+    def delete(self, call: Call) -> Answer:
+        record = self.find(call, None)
+        super().delete(call)
+        return Answer(200, self.document(call.org, record))
+
+
+class ApiKeys(Kind[ApiKey]):
+    """A key's secret is sent once, and no key works at once. One that is gone reads as forbidden, as at the vendor."""
+
+    api_version, name, path = "iam/v2", "ApiKey", "/iam/v2/api-keys"
+    store, record = "api_keys", ApiKey
+    fields = (Field("display_name", "name"), Field("description", "description"))
+    filters = (("spec.owner", "owner"), ("spec.resource", "resource"))
+
+    def create(self, call: Call) -> Answer:
+        org, spec = call.org, Fields(call.body).inside("spec")
+        if len(org.api_keys) >= org.quotas.api_keys:
+            raise over_quota("apikeys_per_org", org.quotas.api_keys)
+        owner = spec.reference("owner")
+        if owner not in org.service_accounts and owner != org.owner:
+            raise invalid("/spec/owner/id", f"owner {owner} does not exist")
+        kind, resource, scope = _key_resource(org, spec)
+        if call.principal != owner and not allowed(org, call.principal, "admin", scope):
+            raise forbidden()
+        delay = org.delays.kafka_key if kind is KeyKind.KAFKA else org.delays.other_key
+        texts = (spec.text("display_name"), spec.text("description"))
+        key = issue_key(org, owner, kind, resource, delay=delay, texts=texts)
+        document = self.document(org, key)
+        return Answer(202, document | {"spec": document["spec"] | {"secret": key.secret}})
+
+    def check(self, call: Call, values: dict[str, Any], current: ApiKey | None) -> None:
+        spec = Fields(call.body).inside("spec", required=False)
+        if current:
+            spec.require_same_reference("owner", current.owner)
+            if "resource" in spec:
+                spec.inside("resource").require_same("id", current.resource)
+
+    def missing(self, name: str) -> ApiError:
+        return forbidden("Forbidden Access")
+
+    def read_only(self, org: Organization, record: ApiKey) -> dict[str, Any]:
+        person = record.owner == org.owner
+        path, scope, kind = ("users", "user", "User") if person else ("service-accounts", "service-account", "ServiceAccount")
+        owner = _reference(org, record.owner, f"/iam/v2/{path}", f"{org.crn}/{scope}={record.owner}")
+        api_version, path = _KEY_RESOURCES[record.kind]
+        target = org.clusters.get(record.resource) or org.schema_registries.get(record.resource)
+        resource = _reference(org, record.resource, path, target.crn if target else f"{org.crn}/{record.resource}")
+        return {
+            "owner": owner | {"api_version": "iam/v2", "kind": kind},
+            "resource": resource | {"api_version": api_version, "kind": record.kind.value},
+        }
+
+
+def _reference(org: Organization, name: str, path: str, crn: str) -> dict[str, str]:
+    return {"id": name, "related": f"{org.addresses[Plane.CLOUD]}{path}/{name}", "resource_name": crn}
+
+
+def _key_resource(org: Organization, spec: Fields) -> tuple[KeyKind, str, str]:
+    """Return the kind, what the key is for, and the scope at which an administrator may create it."""
+    if "resource" not in spec:
+        return KeyKind.CLOUD, "cloud", org.crn
+    resource = spec.inside("resource")
+    name = resource.text("id", required=True)
+    if cluster := org.clusters.get(name):
+        return KeyKind.KAFKA, name, cluster.scope
+    if registry := org.schema_registries.get(name):
+        return KeyKind.REGISTRY, name, registry.crn
+    if name == "tableflow":
+        resource.choice("kind", ["Tableflow"], "Tableflow")
+        return KeyKind.TABLEFLOW, name, org.crn
+    if name.removeprefix("aws.") not in org.flink_regions:
+        raise invalid("/spec/resource/id", f"resource {name} does not exist")
+    environment = org.environments.get(resource.text("environment", required=True))
+    if environment is None:
+        raise invalid("/spec/resource/environment", "environment does not exist")
+    return KeyKind.FLINK, f"{environment.id}.{name}", environment.crn
+
+
+def issue_key(
+    org: Organization, owner: str, kind: KeyKind, resource: str, *, delay: float, texts: tuple[str, str] = ("", "")
+) -> ApiKey:
+    """Create a key that works `delay` seconds from now. `texts` are its display name and description."""
+    new, now = "".join(org.random.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=16)), org.clock.now()
+    secret = secrets.token_urlsafe(48)
+    key = ApiKey(new, f"{org.crn}/api-key={new}", now, now, secret, owner, kind, resource, now + delay, *texts)
+    org.api_keys[new] = key
+    return key
+
+
+KINDS: Final[tuple[Kind[Any], ...]] = (ServiceAccounts(), RoleBindings(), ApiKeys())

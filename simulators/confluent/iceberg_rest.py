@@ -1,0 +1,157 @@
+"""Tableflow's Iceberg REST catalog, for readers: an environment is a catalog, a Kafka cluster a namespace, a topic a table.
+
+A Tableflow API key is exchanged for a token, which ends. Whoever has a token reads what the key's owner may read. Files
+in a customer's bucket are read with the customer's own AWS credentials; for managed storage, credentials are vended.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from pyiceberg.table import Table
+
+from simulators.confluent.authorization import allowed
+from simulators.confluent.errors import ApiError
+from simulators.confluent.http import ICEBERG, OAUTH, Answer, Call, Route, basic_credentials, find_key
+from simulators.confluent.model import ApiKey, Cluster, KeyKind, TableflowTopic
+
+#: Seconds that a session lasts.
+SESSION: Final = 3600
+_BASE: Final = "/iceberg/catalog/organizations/{organization}/environments/{environment}"
+_NAMESPACE: Final = _BASE + "/v1/namespaces/{namespace}"
+_TABLE: Final = _NAMESPACE + "/tables/{table}"
+_ENDPOINTS: Final = (
+    "GET /v1/{prefix}/namespaces",
+    "GET /v1/{prefix}/namespaces/{namespace}",
+    "HEAD /v1/{prefix}/namespaces/{namespace}",
+    "GET /v1/{prefix}/namespaces/{namespace}/tables",
+    "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+    "HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+    "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics",
+)
+
+
+def token(call: Call) -> Answer:
+    """OAuth 2 client credentials, in the form or as HTTP Basic."""
+    form = {name: values[-1] for name, values in parse_qs(call.form.decode("utf-8", "replace")).items()}
+    if form.get("grant_type") != "client_credentials":
+        raise ApiError(400, "grant_type must be client_credentials", code="unsupported_grant_type")
+    name, secret = form.get("client_id", ""), form.get("client_secret", "")
+    if not name:
+        name, secret = basic_credentials(call.headers.get("authorization", ""))
+    key = find_key(call.org, name, secret)
+    if key is None or key.kind is not KeyKind.TABLEFLOW:
+        raise ApiError(401, "Client authentication failed", code="invalid_client")
+    access_token = secrets.token_urlsafe(32)
+    call.org.sessions[access_token] = (key.id, call.org.clock.now() + SESSION)
+    body = {"access_token": access_token, "token_type": "bearer", "expires_in": SESSION, "scope": form.get("scope", "catalog")}
+    return Answer(200, body | {"issued_token_type": "urn:ietf:params:oauth:token-type:access_token"})
+
+
+def _reader(call: Call) -> ApiKey:
+    """Return the key that the caller's token belongs to. Raises ApiError without a token that works."""
+    given = call.headers.get("authorization", "").partition(" ")[2]
+    key_id, until = call.org.sessions.get(given, ("", 0.0))
+    key = call.org.api_keys.get(key_id)
+    if key is None or until <= call.org.clock.now():
+        raise ApiError(401, "The session has ended. Log in again", code="NotAuthorizedException")
+    if call.parameters["organization"] != call.org.organization_id or call.parameters["environment"] not in call.org.environments:
+        raise ApiError(404, "No such catalog", code="NoSuchWarehouseException")
+    return key
+
+
+def config(call: Call) -> Answer:
+    _reader(call)
+    return Answer(200, {"defaults": {}, "overrides": {}, "endpoints": list(_ENDPOINTS)})
+
+
+def namespaces(call: Call) -> Answer:
+    key = _reader(call)
+    names = [each.id for each in call.org.clusters_of(call.parameters["environment"]) if _tables(call, key, each)]
+    return Answer(200, {"namespaces": [[name] for name in sorted(names)]})
+
+
+def namespace(call: Call) -> Answer:
+    cluster = _cluster(call, _reader(call))
+    return Answer(200, {"namespace": [cluster.id], "properties": {}})
+
+
+def tables(call: Call) -> Answer:
+    key = _reader(call)
+    cluster = _cluster(call, key)
+    identifiers = [{"namespace": [cluster.id], "name": name} for name in sorted(_tables(call, key, cluster))]
+    return Answer(200, {"identifiers": identifiers})
+
+
+def load(call: Call) -> Answer:
+    topic = _topic(call)
+    lake = call.org.lake
+    if lake is None:
+        raise ApiError(
+            501, "No AWS is attached to the simulator, so there are no tables to read", code="UnsupportedOperationException"
+        )
+    lake.catalog.act_as(lake.root.properties())
+    table: Table = lake.catalog.load_table(topic.key)
+    body: dict[str, Any] = {"metadata-location": table.metadata_location, "metadata": table.metadata.model_dump(mode="json")}
+    vends = not topic.integration and "vended-credentials" in call.headers.get("x-iceberg-access-delegation", "")
+    vended = lake.vend(table.location()).properties() if vends else {}
+    return Answer(200, body | {"config": vended})
+
+
+def exists(call: Call) -> Answer:
+    if "table" in call.parameters:
+        _topic(call)
+    else:
+        _cluster(call, _reader(call))
+    return Answer(204)
+
+
+def report(call: Call) -> Answer:
+    _topic(call)
+    return Answer(204)
+
+
+def refuse(call: Call) -> Answer:
+    _reader(call)
+    raise ApiError(403, "Tables are read-only", code="ForbiddenException")
+
+
+def _tables(call: Call, key: ApiKey, cluster: Cluster) -> dict[str, TableflowTopic]:
+    """Return the topics that have a table by now, and that the key's owner may read."""
+    tables = {name: each for (of, name), each in call.org.tableflow_topics.items() if of == cluster.id and each.table_path}
+    return {name: each for name, each in tables.items() if allowed(call.org, key.owner, "read", cluster.inside("topic", name))}
+
+
+def _cluster(call: Call, key: ApiKey) -> Cluster:
+    cluster = call.org.clusters.get(call.parameters["namespace"])
+    if cluster is None or cluster.environment != call.parameters["environment"] or not _tables(call, key, cluster):
+        raise ApiError(404, f"Namespace does not exist: {call.parameters['namespace']}", code="NoSuchNamespaceException")
+    return cluster
+
+
+def _topic(call: Call) -> TableflowTopic:
+    key = _reader(call)
+    topic = _tables(call, key, _cluster(call, key)).get(call.parameters["table"])
+    if topic is None:
+        raise ApiError(404, f"Table does not exist: {call.parameters['table']}", code="NoSuchTableException")
+    return topic
+
+
+ROUTES: Final = (
+    Route(OAUTH, "POST", _BASE + "/v1/oauth/tokens", token),
+    Route(ICEBERG, "GET", _BASE + "/v1/config", config),
+    Route(ICEBERG, "GET", _BASE + "/v1/namespaces", namespaces),
+    Route(ICEBERG, "GET", _NAMESPACE, namespace),
+    Route(ICEBERG, "HEAD", _NAMESPACE, exists),
+    Route(ICEBERG, "GET", _NAMESPACE + "/tables", tables),
+    Route(ICEBERG, "GET", _TABLE, load),
+    Route(ICEBERG, "HEAD", _TABLE, exists),
+    Route(ICEBERG, "POST", _TABLE + "/metrics", report),
+    Route(ICEBERG, "POST", _BASE + "/v1/namespaces", refuse),
+    Route(ICEBERG, "DELETE", _NAMESPACE, refuse),
+    Route(ICEBERG, "POST", _NAMESPACE + "/tables", refuse),
+    Route(ICEBERG, "POST", _TABLE, refuse),
+    Route(ICEBERG, "DELETE", _TABLE, refuse),
+)

@@ -1,0 +1,369 @@
+"""Kafka REST (kafka/v3): topics and their settings, ACLs, and producing a record.
+
+A topic is visible shortly after it is created, and gone shortly after it is deleted. Reading records needs Kafka's own protocol,
+which isn't simulated.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any, Final
+
+from simulators.confluent.authorization import allowed
+from simulators.confluent.errors import ApiError
+from simulators.confluent.http import KAFKA, Answer, Call, Route
+from simulators.confluent.kafka_log import DEFAULTS, READ_ONLY, KafkaTopic
+from simulators.confluent.model import Cluster
+from simulators.confluent.organization import Organization
+from simulators.tableflow.kafka import DEFAULT_PARTITIONS
+
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_REPLICAS: Final = 3
+_NUMBERS: Final = tuple(name for name in DEFAULTS if name.endswith((".ms", ".bytes", ".replicas")))
+_POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")
+_TOPICS: Final = "/kafka/v3/clusters/{cluster_id}/topics"
+_TOPIC: Final = _TOPICS + "/{topic}"
+_ACL_FIELDS: Final = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
+_ACL_VALUES: Final = {
+    "resource_type": ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID"),
+    "pattern_type": ("LITERAL", "PREFIXED"),
+    "permission": ("ALLOW", "DENY"),
+    "operation": (
+        *("ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE"),
+        *("CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE"),
+    ),
+}
+#: Values of a filter that match any.
+_ANY: Final = ("", "ANY")
+_REQUIRED_TO_DELETE: Final = ("resource_type", "pattern_type", "operation", "permission")
+_ACLS: Final = "/kafka/v3/clusters/{cluster_id}/acls"
+#: Operations of an ACL that include an action.
+_INCLUDES: Final = {
+    "describe": ("DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"),
+    "read": ("READ",),
+    "write": ("WRITE",),
+    "create": ("CREATE",),
+    "alter": ("ALTER", "ALTER_CONFIGS"),
+    "delete": ("DELETE",),
+}
+
+
+def _addressed(call: Call) -> Cluster:
+    """Return the cluster of the path, which the caller's key must be for."""
+    name = call.parameters["cluster_id"]
+    if call.key.resource != name:
+        raise ApiError(401, "Unauthorized")
+    cluster = call.org.clusters.get(name)
+    if cluster is None or cluster.phase != "PROVISIONED":
+        raise ApiError(404, f"Cluster {name} cannot be found.", code=404)
+    return cluster
+
+
+def may(org: Organization, cluster: Cluster, principal: str, action: str, *, topic: str = "") -> bool:
+    """Return whether the topic, or the cluster itself, may be used. An ACL that denies overrides all that allow."""
+    matching = [acl["permission"] for acl in cluster.acls if _applies(acl, principal, action, topic)]
+    if "DENY" in matching:
+        return False
+    return "ALLOW" in matching or allowed(org, principal, action, cluster.inside("topic", topic) if topic else cluster.scope)
+
+
+def _require(call: Call, cluster: Cluster, action: str, *, topic: str = "") -> None:
+    if not may(call.org, cluster, call.principal, action, topic=topic):
+        raise ApiError(403, f"{'Topic' if topic else 'Cluster'} authorization failed.", code=40301)
+
+
+def _applies(acl: dict[str, str], principal: str, action: str, topic: str) -> bool:
+    kind, name, named = ("TOPIC", topic, acl["resource_name"]) if topic else ("CLUSTER", "kafka-cluster", acl["resource_name"])
+    fits = name.startswith(named) if acl["pattern_type"] == "PREFIXED" else named in (name, "*")
+    operations = (*_INCLUDES.get(action, ()), "ALL")
+    return (
+        acl["resource_type"] == kind
+        and fits
+        and acl["principal"] in (f"User:{principal}", "User:*")
+        and acl["operation"] in operations
+    )
+
+
+def _topic(call: Call, cluster: Cluster, topic: KafkaTopic) -> dict[str, Any]:
+    own = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}"
+    return {
+        "kind": "KafkaTopic",
+        "metadata": {"self": own, "resource_name": cluster.inside("topic", topic.name)},
+        "cluster_id": cluster.id,
+        "topic_name": topic.name,
+        "is_internal": False,
+        "replication_factor": _REPLICAS,
+        "partitions_count": topic.partitions,
+        "partitions": {"related": f"{own}/partitions"},
+        "configs": {"related": f"{own}/configs"},
+        "partition_reassignments": {"related": f"{own}/partitions/-/reassignment"},
+        "authorized_operations": [],
+    }
+
+
+def create_topic(org: Organization, cluster: Cluster, name: str, partitions: int, settings: dict[str, str]) -> KafkaTopic:
+    """Raises ApiError for a name in use, also of a topic that is being deleted."""
+    if existing := cluster.topics.get(name):
+        reason = "is marked for deletion" if existing.deleting else "already exists"
+        raise ApiError(400, f"Topic '{name}' {reason}.", code=40002)
+    if len(cluster.topics) >= org.quotas.topics_per_cluster:
+        raise ApiError(400, f"The cluster holds {org.quotas.topics_per_cluster} topics, which is its limit", code=40002)
+    now = org.clock.now()
+    cluster.topics[name] = KafkaTopic(name, partitions, settings, now, now + org.delays.topic)
+    return cluster.topics[name]
+
+
+def delete_topic(org: Organization, cluster: Cluster, topic: KafkaTopic) -> None:
+    topic.deleting = True
+    org.clock.after(org.delays.topic_deletion, lambda: cluster.topics.pop(topic.name, None))
+
+
+def visible(org: Organization, cluster: Cluster, name: str) -> KafkaTopic | None:
+    topic = cluster.topics.get(name)
+    return topic if topic and not topic.deleting and topic.visible <= org.clock.now() else None
+
+
+def create(call: Call) -> Answer:
+    cluster, body = _addressed(call), call.body
+    name = str(body.get("topic_name") or "")
+    if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
+        raise ApiError(400, f"Topic name '{name}' is invalid", code=40002)
+    _require(call, cluster, "create", topic=name)
+    partitions = _partitions(body.get("partitions_count", DEFAULT_PARTITIONS))
+    if body.get("replication_factor", _REPLICAS) != _REPLICAS:
+        raise ApiError(400, f"Topic replication factor must be {_REPLICAS}", code=40002)
+    settings = _settings({each["name"]: each.get("value") for each in body.get("configs", [])})
+    if body.get("validate_only"):
+        return Answer(200, _topic(call, cluster, KafkaTopic(name, partitions, settings, 0, 0)))
+    return Answer(201, _topic(call, cluster, create_topic(call.org, cluster, name, partitions, settings)))
+
+
+def _partitions(given: Any) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise ApiError(400, "Number of partitions must be larger than 0.", code=40002)
+    return given
+
+
+def _settings(given: dict[str, Any]) -> dict[str, str]:
+    for name, value in given.items():
+        if name not in DEFAULTS:
+            raise ApiError(400, f"Unknown topic config name: {name}", code=40002)
+        if name in READ_ONLY:
+            raise ApiError(400, f"Config property '{name}' is read-only", code=40002)
+        if not isinstance(value, str) or not _fits(name, value):
+            raise ApiError(400, f"Invalid value {value!r} for configuration {name}", code=40002)
+    return dict(given)
+
+
+def _fits(name: str, value: str) -> bool:
+    if name in _NUMBERS:
+        return re.fullmatch(r"-1|\d+", value) is not None
+    if name == "cleanup.policy":
+        return value in _POLICIES
+    return value in ("true", "false") if DEFAULTS[name] in ("true", "false") else bool(value)
+
+
+def list_topics(call: Call) -> Answer:
+    """Lists the topics that the caller may describe: none, and no error, without a role."""
+    cluster = _addressed(call)
+    topics = [
+        topic
+        for name in sorted(cluster.topics)
+        if (topic := visible(call.org, cluster, name)) and may(call.org, cluster, call.principal, "describe", topic=name)
+    ]
+    return _listed(call, "KafkaTopicList", [_topic(call, cluster, each) for each in topics])
+
+
+def read(call: Call) -> Answer:
+    return Answer(200, _topic(call, *_existing(call, "describe")))
+
+
+def grow(call: Call) -> Answer:
+    cluster, topic = _existing(call, "alter")
+    wanted = _partitions(call.body.get("partitions_count"))
+    if wanted <= topic.partitions:
+        reason = f"Topic currently has {topic.partitions} partitions, which is higher than the requested {wanted}."
+        raise ApiError(400, reason, code=40002)
+    topic.partitions = wanted
+    return Answer(200, _topic(call, cluster, topic))
+
+
+def delete(call: Call) -> Answer:
+    """Refuses a topic with Tableflow enabled: it isn't known whether the vendor does, and losing a table is worse."""
+    cluster, topic = _existing(call, "delete")
+    if (cluster.id, topic.name) in call.org.tableflow_topics:
+        raise ApiError(400, f"Topic '{topic.name}' has Tableflow enabled. Disable it first", code=40002)
+    delete_topic(call.org, cluster, topic)
+    return Answer(204)
+
+
+def list_settings(call: Call) -> Answer:
+    cluster, topic = _existing(call, "describe")
+    return _listed(call, "KafkaTopicConfigList", [_setting(call, cluster, topic, name) for name in sorted(DEFAULTS)])
+
+
+def read_setting(call: Call) -> Answer:
+    cluster, topic = _existing(call, "describe")
+    if call.parameters["name"] not in DEFAULTS:
+        raise ApiError(404, f"Config {call.parameters['name']} cannot be found for TOPIC {topic.name}", code=404)
+    return Answer(200, _setting(call, cluster, topic, call.parameters["name"]))
+
+
+def alter_settings(call: Call) -> Answer:
+    _, topic = _existing(call, "alter")
+    changes = call.body.get("data")
+    if not isinstance(changes, list):
+        raise ApiError(400, "data must be a list", code=40002)
+    removed = [each["name"] for each in changes if each.get("operation") == "DELETE"]
+    settings = _settings({each["name"]: each.get("value") for each in changes if each["name"] not in removed})
+    if not call.body.get("validate_only"):
+        topic.settings = {name: value for name, value in topic.settings.items() if name not in removed} | settings
+    return Answer(204)
+
+
+def _setting(call: Call, cluster: Cluster, topic: KafkaTopic, name: str) -> dict[str, Any]:
+    value, source = topic.setting(name), "DYNAMIC_TOPIC_CONFIG" if name in topic.settings else "DEFAULT_CONFIG"
+    own = f"{call.address}/kafka/v3/clusters/{cluster.id}/topics/{topic.name}/configs/{name}"
+    return {
+        "kind": "KafkaTopicConfig",
+        "metadata": {"self": own, "resource_name": f"{cluster.inside('topic', topic.name)}/config={name}"},
+        "cluster_id": cluster.id,
+        "topic_name": topic.name,
+        "name": name,
+        "value": value,
+        "is_default": name not in topic.settings,
+        "is_read_only": name in READ_ONLY,
+        "is_sensitive": False,
+        "source": source,
+        "synonyms": [{"name": name, "value": value, "source": source}],
+    }
+
+
+def _listed(call: Call, kind: str, data: list[dict[str, Any]]) -> Answer:
+    return Answer(200, {"kind": kind, "metadata": {"self": f"{call.address}{call.path}"}, "data": data})
+
+
+def _existing(call: Call, action: str) -> tuple[Cluster, KafkaTopic]:
+    cluster, name = _addressed(call), call.parameters["topic"]
+    _require(call, cluster, action, topic=name)
+    topic = visible(call.org, cluster, name)
+    if topic is None:
+        raise ApiError(404, "This server does not host this topic-partition.", code=40403)
+    return cluster, topic
+
+
+def create_acl(call: Call) -> Answer:
+    cluster = _alterable(call)
+    _add_acl(cluster, _checked_acl(call, call.body))
+    return Answer(201)
+
+
+def create_acls(call: Call) -> Answer:
+    cluster = _alterable(call)
+    wanted = [_checked_acl(call, each) for each in call.body.get("data", [])]
+    if not wanted:
+        raise ApiError(400, "data must hold at least one ACL", code=40002)
+    for each in wanted:
+        _add_acl(cluster, each)
+    return Answer(201)
+
+
+def _add_acl(cluster: Cluster, acl: dict[str, str]) -> None:
+    if acl not in cluster.acls:
+        cluster.acls.append(acl)
+
+
+def _checked_acl(call: Call, given: dict[str, Any]) -> dict[str, str]:
+    for name in _ACL_FIELDS:
+        value = given.get(name)
+        if not isinstance(value, str) or not value or (name in _ACL_VALUES and value not in _ACL_VALUES[name]):
+            raise ApiError(400, f"{name} {value!r} is not valid", code=40002)
+    kind, _, account = given["principal"].partition(":")
+    if kind != "User" or account not in {"*", call.org.owner, *call.org.service_accounts}:
+        raise ApiError(400, f"principal {given['principal']} does not exist", code=40002)
+    if given["resource_type"] == "CLUSTER" and given["resource_name"] != "kafka-cluster":
+        raise ApiError(400, "The only valid name for the CLUSTER resource is kafka-cluster", code=40002)
+    return {name: given[name] for name in _ACL_FIELDS}
+
+
+def list_acls(call: Call) -> Answer:
+    cluster = _addressed(call)
+    _require(call, cluster, "describe")
+    return _acls(call, cluster, [each for each in cluster.acls if _matches_query(call, each)])
+
+
+def delete_acls(call: Call) -> Answer:
+    cluster = _alterable(call)
+    if missing := [name for name in _REQUIRED_TO_DELETE if not call.query.get(name)]:
+        raise ApiError(400, f"query parameters {', '.join(missing)} are required", code=40002)
+    deleted = [each for each in cluster.acls if _matches_query(call, each)]
+    cluster.acls[:] = [each for each in cluster.acls if each not in deleted]
+    return _acls(call, cluster, deleted)
+
+
+def _matches_query(call: Call, acl: dict[str, str]) -> bool:
+    wanted = {name: call.query.get(name, "") for name in _ACL_FIELDS}
+    if wanted["pattern_type"] == "MATCH":
+        wanted["pattern_type"] = ""
+    return all(value in (*_ANY, acl[name]) for name, value in wanted.items())
+
+
+def _alterable(call: Call) -> Cluster:
+    cluster = _addressed(call)
+    _require(call, cluster, "alter")
+    return cluster
+
+
+def _acls(call: Call, cluster: Cluster, acls: list[dict[str, str]]) -> Answer:
+    head = {"kind": "KafkaAcl", "metadata": {"self": f"{call.address}{call.path}"}, "cluster_id": cluster.id}
+    return _listed(call, "KafkaAclList", [head | each for each in acls])
+
+
+def produce(call: Call) -> Answer:
+    cluster, topic = _existing(call, "write")
+    partition = call.body.get("partition_id")
+    if partition is not None and partition not in range(topic.partitions):
+        raise ApiError(400, f"partition {partition} does not exist", code=40002)
+    headers = tuple((each["name"], base64.b64decode(each.get("value") or "")) for each in call.body.get("headers", []))
+    key, value = _bytes(call.body.get("key")), _bytes(call.body.get("value"))
+    now = call.org.clock.now()
+    message = topic.append(int(now * 1000), key, value, headers, partition)
+    sizes = {
+        part: {"type": call.body[part]["type"], "size": len(data)} for part, data in (("key", key), ("value", value)) if data
+    }
+    position = {"partition_id": message.partition, "offset": message.offset, "timestamp": call.org.clock.text(now)}
+    head = {"error_code": 200, "cluster_id": cluster.id, "topic_name": topic.name}
+    return Answer(200, head | position | sizes)
+
+
+def _bytes(given: dict[str, Any] | None) -> bytes | None:
+    if not given or given.get("data") is None:
+        return None
+    data = given["data"]
+    match given.get("type"):
+        case "BINARY":
+            return base64.b64decode(data)
+        case "STRING":
+            return str(data).encode()
+        case "JSON":
+            return json.dumps(data).encode()
+    raise ApiError(400, f"type {given.get('type')!r} is not one of BINARY, JSON, STRING", code=40002)
+
+
+ROUTES: Final = (
+    Route(KAFKA, "POST", _TOPICS, create, {404: 403}),
+    Route(KAFKA, "GET", _TOPICS, list_topics, {404: 403}),
+    Route(KAFKA, "GET", _TOPIC, read),
+    Route(KAFKA, "PATCH", _TOPIC, grow, {404: 400}),
+    Route(KAFKA, "DELETE", _TOPIC, delete),
+    Route(KAFKA, "GET", _TOPIC + "/configs", list_settings),
+    Route(KAFKA, "GET", _TOPIC + "/configs/{name}", read_setting),
+    Route(KAFKA, "POST", _TOPIC + "/configs:alter", alter_settings),
+    Route(KAFKA, "POST", _TOPIC + "/records", produce),
+    Route(KAFKA, "POST", _ACLS, create_acl, {404: 403}),
+    Route(KAFKA, "POST", _ACLS + ":batch", create_acls, {404: 403}),
+    Route(KAFKA, "GET", _ACLS, list_acls, {404: 403}),
+    Route(KAFKA, "DELETE", _ACLS, delete_acls, {404: 403}),
+)

@@ -1,0 +1,125 @@
+"""Everything that one simulated organization holds."""
+
+from __future__ import annotations
+
+import random
+import string
+import uuid
+from typing import Final
+
+import attrs
+
+from simulators.confluent.model import (
+    ApiKey,
+    CatalogIntegration,
+    Cluster,
+    ComputePool,
+    Connector,
+    Engine,
+    Environment,
+    Plane,
+    ProviderIntegration,
+    RoleBinding,
+    SchemaRegistry,
+    ServiceAccount,
+    Statement,
+    TableflowTopic,
+)
+from simulators.confluent.regions import FLINK
+from simulators.confluent.tableflow_lake import Lake
+from simulators.core.clock import Clock
+
+CLOUD: Final = "AWS"
+_ALPHABET: Final = string.ascii_lowercase + string.digits
+
+
+@attrs.frozen
+class Delays:
+    """Seconds that the vendor typically takes."""
+
+    cluster: float = 240
+    cluster_deletion: float = 60
+    schema_registry: float = 30
+    kafka_key: float = 150
+    other_key: float = 15
+    role_binding: float = 60
+    topic: float = 3
+    topic_deletion: float = 20
+    tableflow_sees_topic: float = 10
+    connector: float = 120
+    compute_pool: float = 60
+    statement: float = 10
+    statement_deletion: float = 5
+    tableflow_topic: float = 60
+    tableflow_topic_deletion: float = 10
+    tableflow_commit: float = 300
+    catalog_integration: float = 30
+    usage: float = 20
+
+    def scaled(self, share: float) -> Delays:
+        """Return all delays `share` times as long, but for the interval of Tableflow's commits, which is no delay."""
+        return attrs.evolve(Delays(*(share * each for each in attrs.astuple(self))), tableflow_commit=self.tableflow_commit)
+
+
+@attrs.frozen
+class Quotas:
+    """Limits of an organization, or of what the name says."""
+
+    environments: int = 25
+    clusters_per_environment: int = 20
+    service_accounts: int = 1000
+    api_keys: int = 500
+    provider_integrations: int = 100
+    topics_per_cluster: int = 4096
+
+
+class Organization:
+    def __init__(
+        self,
+        clock: Clock,
+        addresses: dict[Plane, str],
+        *,
+        engine: Engine,
+        region: str,
+        delays: Delays | None = None,
+        quotas: Quotas | None = None,
+        rng: random.Random,
+        lake: Lake | None = None,
+    ) -> None:
+        self.clock, self.addresses, self.region, self.lake, self.engine = clock, addresses, region, lake, engine
+        #: Regions with Flink, and so with Tableflow.
+        self.flink_regions = FLINK
+        self.delays, self.quotas = delays or Delays(), quotas or Quotas()
+        self.random = rng
+        self.organization_id = str(self.new_uuid())
+        self.owner = self.new_id("u")
+        self.environments: dict[str, Environment] = {}
+        self.clusters: dict[str, Cluster] = {}
+        self.schema_registries: dict[str, SchemaRegistry] = {}
+        self.service_accounts: dict[str, ServiceAccount] = {}
+        self.role_bindings: dict[str, RoleBinding] = {}
+        self.api_keys: dict[str, ApiKey] = {}
+        self.compute_pools: dict[str, ComputePool] = {}
+        self.provider_integrations: dict[str, ProviderIntegration] = {}
+        self.connectors: dict[str, Connector] = {}
+        self.statements: dict[tuple[str, str], Statement] = {}
+        self.tableflow_topics: dict[tuple[str, str], TableflowTopic] = {}
+        self.catalog_integrations: dict[str, CatalogIntegration] = {}
+        #: By token of the Iceberg catalog: the key that got it, and the time at which it ends.
+        self.sessions: dict[str, tuple[str, float]] = {}
+
+    @property
+    def crn(self) -> str:
+        return f"crn://confluent.cloud/organization={self.organization_id}"
+
+    def new_id(self, prefix: str, length: int = 6) -> str:
+        return f"{prefix}-" + "".join(self.random.choices(_ALPHABET, k=length))
+
+    def new_uuid(self) -> uuid.UUID:
+        return uuid.UUID(int=self.random.getrandbits(128), version=4)
+
+    def clusters_of(self, environment: str) -> list[Cluster]:
+        return [each for each in self.clusters.values() if each.environment == environment]
+
+    def registry_of(self, environment: str) -> SchemaRegistry | None:
+        return next((each for each in self.schema_registries.values() if each.environment == environment), None)

@@ -1,0 +1,58 @@
+"""Reads the messages of a topic as records."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import fastavro
+
+from simulators.confluent.kafka_log import Message, unframed
+from simulators.confluent.schemas import Schemas
+from simulators.tableflow.kafka import Record
+
+
+class BadRecord(NamedTuple):
+    """A message that can't become a row."""
+
+    message: Message
+    problem: str
+
+
+class Reader:
+    """Reads each message with the schema that it was written with, into `schema`."""
+
+    def __init__(self, schemas: Schemas, schema: dict[str, Any], *, upserts: bool) -> None:
+        self._schemas, self._upserts = schemas, upserts
+        self._reader = fastavro.parse_schema(schema)
+        self._writers: dict[int, Any] = {}
+
+    def read(self, topic: str, messages: Iterable[Message]) -> Iterator[Record | BadRecord]:
+        for each in messages:
+            try:
+                value = self._value(each)
+            except (ValueError, LookupError, EOFError, TypeError) as error:
+                yield BadRecord(each, str(error) or type(error).__name__)
+            else:
+                yield Record(topic, each.partition, each.offset, each.timestamp, each.key, value, each.headers)
+
+    def _value(self, message: Message) -> dict[str, Any] | None:
+        """Raises ValueError and others for a value that isn't a row."""
+        if message.value is None:
+            if not self._upserts:
+                raise ValueError("a tombstone, which an append table can't hold")
+            return None
+        if self._upserts and message.key is None:
+            raise ValueError("no key, and an upsert table is keyed")
+        frame = unframed(message.value)
+        if frame is None:
+            raise ValueError("Unknown data format. Magic number does not match")
+        value: Any = fastavro.schemaless_reader(io.BytesIO(frame[1]), self._writer(frame[0]), self._reader)
+        return dict(value)
+
+    def _writer(self, schema_id: int) -> Any:
+        if schema_id not in self._writers:
+            self._writers[schema_id] = fastavro.parse_schema(json.loads(self._schemas.by_id[schema_id].text))
+        return self._writers[schema_id]

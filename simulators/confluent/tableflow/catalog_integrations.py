@@ -1,0 +1,74 @@
+"""Catalog integrations (tableflow/v1/catalog-integrations): a cluster's tables in AWS Glue too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simulators.confluent.control_plane import end_usage
+from simulators.confluent.errors import bad_request, conflict
+from simulators.confluent.fields import Fields
+from simulators.confluent.http import TABLEFLOW, Call
+from simulators.confluent.model import CatalogIntegration, Resource
+from simulators.confluent.organization import Organization
+from simulators.confluent.resources import CLUSTER, Field, Kind
+from simulators.confluent.tableflow import glue_sync
+from simulators.confluent.tableflow.topics import require_integration
+from simulators.confluent.tableflow_lake import LakeRefused
+
+_PROVIDER: str = "/spec/config/provider_integration_id"
+
+
+class CatalogIntegrations(Kind[CatalogIntegration]):
+    api, api_version, name, path = TABLEFLOW, "tableflow/v1", "CatalogIntegration", "/tableflow/v1/catalog-integrations"
+    label, store, record, id_prefix = "Catalog integration", "catalog_integrations", CatalogIntegration, "tci"
+    parent, created_status, instead = CLUSTER, 202, {"create": {404: 403}}
+    fields = (
+        Field("config.kind", required=True, choices=("AwsGlue",), not_simulated=("Snowflake", "Unity")),
+        Field("display_name", "name", required=True),
+        Field("config.provider_integration_id", "integration", required=True, immutable=True),
+        Field("config.custom_database", "database", pattern=r"[a-z0-9_-]{0,255}", omit_empty=True),
+    )
+
+    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+        return f"{org.clusters[values['cluster']].scope}/catalog-integration={new_id}"
+
+    def check(self, call: Call, values: dict[str, Any], current: CatalogIntegration | None) -> None:
+        if current:
+            return
+        org = call.org
+        require_integration(call, values["integration"], values["environment"], _PROVIDER)
+        if any(each.cluster == values["cluster"] for each in org.catalog_integrations.values()):
+            raise conflict("The cluster has a catalog integration of this kind")
+        provider, region = org.provider_integrations[values["integration"]], org.clusters[values["cluster"]].region
+        if org.lake:
+            try:
+                org.lake.assume(provider.vendor_role_arn, provider.role_arn, provider.external_id, region)
+            except LakeRefused as error:
+                raise bad_request(str(error), _PROVIDER) from None
+
+    def created(self, org: Organization, record: CatalogIntegration) -> None:
+        org.clock.after(org.delays.catalog_integration, lambda: glue_sync.begin(org, record))
+
+    def updated(self, org: Organization, record: CatalogIntegration, body: Fields) -> None:
+        """A failed one starts again when it is resumed."""
+        if "suspended" in body and not body.flag("suspended") and record.phase == "FAILED":
+            record.phase, record.message = "PENDING", ""
+            self.created(org, record)
+
+    def read_only(self, org: Organization, record: CatalogIntegration) -> dict[str, Any]:
+        return {"suspended": False}
+
+    def status(self, org: Organization, record: CatalogIntegration) -> dict[str, Any]:
+        status = {"phase": record.phase} | ({"error_message": record.message} if record.message else {})
+        return status | ({"last_sync_at": org.clock.text(record.last_sync)} if record.last_sync else {})
+
+    def erase(self, org: Organization, record: CatalogIntegration) -> None:
+        """Database and tables stay in Glue."""
+        if not record.deleting:
+            record.deleting = True
+            org.clock.after(org.delays.tableflow_topic_deletion, lambda: self._deleted(org, record))
+
+    def _deleted(self, org: Organization, record: CatalogIntegration) -> None:
+        if org.catalog_integrations.pop(record.id, None):
+            end_usage(org, record.integration, record.crn)

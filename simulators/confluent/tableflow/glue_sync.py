@@ -1,0 +1,75 @@
+"""Syncs a cluster's tables to the customer's Glue catalog: the database is named like the cluster, the table like the topic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from simulators.confluent.model import CatalogIntegration, TableflowTopic
+from simulators.confluent.organization import Organization
+from simulators.confluent.tableflow import probe
+from simulators.confluent.tableflow_lake import LakeRefused, refused_as
+from simulators.core.aws_access import Access
+
+
+def begin(org: Organization, integration: CatalogIntegration) -> None:
+    """Probe the role, then sync all running tables. The integration stays PENDING without any."""
+    if org.catalog_integrations.get(integration.id) is not integration or integration.phase != "PENDING":
+        return
+    try:
+        if org.lake:
+            probe.glue(_access(org, integration), integration.database or integration.cluster)
+    except LakeRefused as error:
+        integration.phase, integration.message = "FAILED", str(error)
+        return
+    for topic in org.tableflow_topics.values():
+        if topic.phase == "RUNNING":
+            sync(org, topic)
+
+
+def sync(org: Organization, topic: TableflowTopic) -> None:
+    """Put the present metadata of the table into the catalogs that its cluster is integrated with."""
+    for integration in org.catalog_integrations.values():
+        if integration.cluster == topic.cluster and topic.integration and integration.phase != "FAILED":
+            _put(org, topic, integration)
+
+
+def _put(org: Organization, topic: TableflowTopic, integration: CatalogIntegration) -> None:
+    try:
+        if org.lake:
+            location = org.lake.catalog.pointers[topic.key]
+            _put_table(_access(org, integration).client("glue"), topic, integration.database or topic.cluster, location)
+    except LakeRefused as error:
+        topic.synced[integration.id] = ("FAILED", str(error))
+        integration.message = str(error)
+        return
+    topic.synced[integration.id] = ("SYNCED", "")
+    integration.phase, integration.message, integration.last_sync = "CONNECTED", "", org.clock.now()
+
+
+def _put_table(glue: Any, topic: TableflowTopic, database: str, location: str) -> None:
+    try:
+        refused_as("Glue database", glue.create_database, DatabaseInput={"Name": database})
+    except LakeRefused as error:
+        if not str(error).endswith("AlreadyExistsException"):
+            raise
+    table = {
+        "Name": topic.id,
+        "TableType": "EXTERNAL_TABLE",
+        "Parameters": {"table_type": "ICEBERG", "metadata_location": location},
+        "StorageDescriptor": {"Location": topic.table_path},
+    }
+    try:
+        glue.update_table(DatabaseName=database, TableInput=table)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "EntityNotFoundException":
+            raise LakeRefused(f"Glue table: {error.response['Error']['Code']}") from None
+        refused_as("Glue table", glue.create_table, DatabaseName=database, TableInput=table)
+
+
+def _access(org: Organization, integration: CatalogIntegration) -> Access:
+    assert org.lake is not None, "callers check for it"
+    provider = org.provider_integrations[integration.integration]
+    region = org.clusters[integration.cluster].region
+    return org.lake.assume(provider.vendor_role_arn, provider.role_arn, provider.external_id, region)

@@ -1,0 +1,76 @@
+"""Tries each action that Tableflow needs with the customer's role, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from simulators.confluent.tableflow_lake import LakeRefused, refused_as, require_allowed
+from simulators.core.aws_access import Access
+
+
+def bucket(access: Access, name: str, region: str, *, known: bool) -> None:
+    """Raises LakeRefused. A bucket that Tableflow doesn't know yet must be empty."""
+    s3 = access.client("s3")
+    location = refused_as(f"s3:GetBucketLocation on {name}", s3.get_bucket_location, Bucket=name)["LocationConstraint"]
+    if (location or "us-east-1") != region:
+        raise LakeRefused(f"The bucket {name} is in {location}, and the Kafka cluster in {region}")
+    listed = refused_as(f"s3:ListBucket on {name}", s3.list_objects_v2, Bucket=name, MaxKeys=1)
+    if listed.get("KeyCount") and not known:
+        raise LakeRefused(f"The bucket {name} is not empty")
+    require_allowed(f"s3:ListBucketMultipartUploads on {name}", s3.list_multipart_uploads, Bucket=name)
+    _objects(s3, name)
+
+
+def _objects(s3: Any, bucket: str) -> None:
+    """Tries them with a multipart upload, which is aborted, so that no object is left."""
+    key = f"probe/{uuid.uuid4()}"
+    created = refused_as(f"s3:PutObject on {bucket}", s3.create_multipart_upload, Bucket=bucket, Key=key)
+    upload = {"Bucket": bucket, "Key": key, "UploadId": created["UploadId"]}
+    require_allowed(f"s3:ListMultipartUploadParts on {bucket}", s3.list_parts, **upload)
+    require_allowed(f"s3:AbortMultipartUpload on {bucket}", s3.abort_multipart_upload, **upload)
+    require_allowed(f"s3:GetObject on {bucket}", s3.get_object, Bucket=bucket, Key=key)
+
+
+def tagging(access: Access, location: str) -> None:
+    """Tries tagging on the table's own metadata file."""
+    name, _, key = location.removeprefix("s3://").partition("/")
+    require_allowed(
+        f"s3:PutObjectTagging on {name}", access.client("s3").put_object_tagging, Bucket=name, Key=key, Tagging={"TagSet": []}
+    )
+
+
+def glue(access: Access, database: str) -> None:
+    """Tries actions on the database of the tables and on one table of it, which is deleted again. Raises LakeRefused."""
+    client, name = access.client("glue"), f"confluent_probe_{uuid.uuid4().hex}"
+    table = {"DatabaseName": database, "Name": name}
+    versions = {"DatabaseName": database, "TableName": name}
+    creation = {"DatabaseName": database, "TableInput": {"Name": name}}
+    for action, call, given in (
+        ("glue:GetDatabases", client.get_databases, {}),
+        ("glue:CreateDatabase", client.create_database, {"DatabaseInput": {"Name": database}}),
+        ("glue:GetDatabase", client.get_database, {"Name": database}),
+        ("glue:UpdateDatabase", client.update_database, {"Name": database, "DatabaseInput": {"Name": database}}),
+        ("glue:CreateTable", client.create_table, creation),
+        ("glue:UpdateTable", client.update_table, creation),
+        ("glue:GetTable", client.get_table, table),
+        ("glue:GetTables", client.get_tables, {"DatabaseName": database}),
+        ("glue:GetTableVersion", client.get_table_version, versions | {"VersionId": "0"}),
+        ("glue:GetTableVersions", client.get_table_versions, versions),
+        ("glue:DeleteTable", client.delete_table, table),
+    ):
+        try:
+            require_allowed(action, call, **given)
+        except LakeRefused:
+            _clean_up(client, table)
+            raise
+
+
+def _clean_up(client: Any, table: dict[str, str]) -> None:
+    """Deletes the table if the role may; otherwise it stays, as at the vendor."""
+    try:
+        client.delete_table(**table)
+    except ClientError:
+        return

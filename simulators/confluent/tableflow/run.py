@@ -1,0 +1,145 @@
+"""The runs of a Tableflow topic: creates its table, commits what came into the topic, and syncs the table to Glue."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Final
+
+from simulators.confluent import kafka
+from simulators.confluent.errors import bad_request
+from simulators.confluent.model import TableflowTopic
+from simulators.confluent.organization import Organization
+from simulators.confluent.record_reader import BadRecord, Reader
+from simulators.confluent.tableflow import glue_sync, probe
+from simulators.confluent.tableflow_lake import Lake, LakeRefused
+from simulators.core.aws_access import Access
+from simulators.tableflow.arrow import RecordError
+from simulators.tableflow.avro import SchemaError
+from simulators.tableflow.kafka import DEFAULT_PARTITIONS, Record
+from simulators.tableflow.topic import Topic
+from simulators.tableflow.writer import Place, Tableflow
+
+_SCHEMALESS: Final = "Schemaless topics are not supported. Please specify a value schema"
+
+
+def table_topic(org: Organization, topic: TableflowTopic) -> Topic:
+    """Return the topic with its newest value schema. Raises ApiError without one, SchemaError for one that can't be a table."""
+    registry = org.registry_of(topic.environment)
+    latest = registry.schemas.latest(f"{topic.id}-value") if registry else None
+    if latest is None:
+        raise bad_request(f"{_SCHEMALESS} for topic {topic.id}")
+    if latest.kind != "AVRO":
+        raise bad_request(f"{latest.kind} schemas are not simulated")
+    return Topic(topic.id, json.loads(latest.text))
+
+
+def begin(org: Organization, topic: TableflowTopic) -> None:
+    """Move the topic from PENDING to RUNNING, or to FAILED with the reason."""
+    if org.tableflow_topics.get(topic.key) is not topic or topic.phase != "PENDING":
+        return
+    try:
+        if org.lake:
+            _create_table(org, topic, org.lake)
+        else:
+            topic.table_path = topic.table_path or _location(org, topic, "no-aws-attached").table_path(org.new_uuid())
+    except LakeRefused as error:
+        topic.phase, topic.message = "FAILED", str(error)
+        return
+    topic.phase, topic.message = "RUNNING", ""
+    _tick(org, topic)
+
+
+def _location(org: Organization, topic: TableflowTopic, bucket: str) -> Place:
+    naming = topic.config["metadata_column_naming_scheme"]
+    return Place(topic.bucket or bucket, topic.cluster, topic.environment, org.organization_id, naming)
+
+
+def _access(org: Organization, topic: TableflowTopic, lake: Lake) -> Access:
+    if not topic.integration:
+        return lake.root
+    integration = org.provider_integrations[topic.integration]
+    return lake.assume(
+        integration.vendor_role_arn, integration.role_arn, integration.external_id, org.clusters[topic.cluster].region
+    )
+
+
+def _writer(org: Organization, topic: TableflowTopic, lake: Lake) -> Tableflow:
+    """Return a writer with fresh credentials, which knows the table with its present schema."""
+    lake.catalog.act_as(_access(org, topic, lake).properties())
+    writer = Tableflow(lake.catalog, _location(org, topic, "" if topic.integration else lake.managed_bucket()))
+    writer.create_table(Topic(topic.id, topic.schema), "upsert" if topic.write_mode == "UPSERT" else "append")
+    return writer
+
+
+def _create_table(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
+    access = _access(org, topic, lake)
+    if topic.integration:
+        probe.bucket(access, topic.bucket, access.region, known=topic.bucket in lake.used_buckets)
+        lake.used_buckets.add(topic.bucket)
+    try:
+        topic.table_path = _writer(org, topic, lake).catalog.load_table(topic.key).location()
+    except OSError as error:
+        raise LakeRefused(f"The table can't be written: {error}") from None
+    if topic.integration:
+        probe.tagging(access, lake.catalog.pointers[topic.key])
+
+
+def _tick(org: Organization, topic: TableflowTopic) -> None:
+    """Commit and schedule the next tick, until the topic is deleted, fails or is suspended."""
+    if org.tableflow_topics.get(topic.key) is not topic or topic.phase != "RUNNING" or topic.suspended or topic.deleting:
+        return
+    org.clock.catch_up()
+    if org.lake:
+        try:
+            _commit(org, topic, org.lake)
+        except (LakeRefused, OSError) as error:
+            topic.phase, topic.message, topic.suspended = "FAILED", str(error), True
+            return
+        except (SchemaError, RecordError) as error:
+            topic.message, topic.suspended = str(error), True
+            return
+    glue_sync.sync(org, topic)
+    org.clock.after(org.delays.tableflow_commit, lambda: _tick(org, topic))
+
+
+def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
+    """Commit what came since the last commit. Raises RecordError for a record that suspends the topic."""
+    kafka_topic = org.clusters[topic.cluster].topics[topic.id]
+    waiting = kafka_topic.messages[topic.position :]
+    if not waiting:
+        return
+    writer, newest = _writer(org, topic, lake), table_topic(org, topic)
+    if newest.schema != topic.schema:
+        writer.evolve(newest)
+        topic.schema = dict(newest.schema)
+    registry = org.registry_of(topic.environment)
+    assert registry is not None, "a topic without a registry has no schema"
+    reader = Reader(registry.schemas, topic.schema, upserts=topic.write_mode == "UPSERT")
+    writer.append(topic.id, _accepted(org, topic, reader.read(topic.id, waiting)))
+    writer.expire(topic.id)
+    topic.position += len(waiting)
+
+
+def _accepted(org: Organization, topic: TableflowTopic, read: Iterable[Record | BadRecord]) -> list[Record]:
+    """Return the records, and handle bad ones as the topic is configured. Raises RecordError if that is SUSPEND."""
+    handling, records = topic.config["error_handling"], []
+    for each in read:
+        if isinstance(each, Record):
+            records.append(each)
+        elif handling["mode"] == "SUSPEND":
+            position = f"partition {each.message.partition}, offset {each.message.offset}"
+            raise RecordError(f"topic {topic.id}, {position}: {each.problem}")
+        elif handling["mode"] == "LOG":
+            _log(org, topic, each, handling["target"])
+        else:
+            topic.skipped.append(org.clock.now())
+    return records
+
+
+def _log(org: Organization, topic: TableflowTopic, bad: BadRecord, target: str) -> None:
+    """Append to the target topic, which is created first if it is missing, and stays."""
+    cluster = org.clusters[topic.cluster]
+    log = cluster.topics.get(target) or kafka.create_topic(org, cluster, target, DEFAULT_PARTITIONS, {})
+    headers = (*bad.message.headers, ("error", bad.problem.encode()), ("source.topic", topic.id.encode()))
+    log.append(bad.message.timestamp, bad.message.key, bad.message.value, headers)

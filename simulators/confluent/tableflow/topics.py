@@ -1,0 +1,215 @@
+"""Tableflow topics (tableflow/v1/tableflow-topics). A topic's name is its id."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from simulators.confluent import access, kafka
+from simulators.confluent.authorization import allowed
+from simulators.confluent.control_plane import end_usage
+from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden, immutable, invalid, not_found
+from simulators.confluent.fields import Fields
+from simulators.confluent.http import TABLEFLOW, Answer, Call, Route
+from simulators.confluent.model import Cluster, TableflowTopic
+from simulators.confluent.organization import Organization
+from simulators.confluent.resources import header, page, reference
+from simulators.confluent.tableflow import run
+from simulators.tableflow.avro import SchemaError
+
+_WEEK_MS: Final = 604_800_000
+_LEAST_RETENTION_MS: Final = 86_400_000
+_LEAST_DATA_RETENTION_MS: Final = 2_592_000_000
+_LOG_TARGET: Final = r"[a-zA-Z0-9_-]{1,249}"
+_PATH: Final = "/tableflow/v1/tableflow-topics"
+
+
+def document(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
+    environment, cluster = org.environments[topic.environment], org.clusters[topic.cluster]
+    path = {"table_path": topic.table_path} if topic.table_path else {}
+    storage: dict[str, Any] = {"kind": "Managed"}
+    if topic.integration:
+        storage = {"kind": "ByobAws", "bucket_name": topic.bucket, "provider_integration_id": topic.integration}
+        storage["bucket_region"] = cluster.region
+    spec = {
+        "display_name": topic.id,
+        "suspended": topic.suspended,
+        "config": {"enable_compaction": True, "enable_partitioning": True} | topic.config,
+        "storage": storage | path,
+        "table_formats": ["ICEBERG"],
+        "environment": reference(org, environment, "/org/v2/environments"),
+        "kafka_cluster": reference(org, cluster, "/cmk/v2/clusters", environment.id),
+    }
+    query = f"?environment={environment.id}&spec.kafka_cluster={cluster.id}"
+    head = header(org, "tableflow/v1", "TableflowTopic", _PATH, topic, query=query)
+    del head["id"]
+    return head | {"spec": spec, "status": _status(org, topic)}
+
+
+def _status(org: Organization, topic: TableflowTopic) -> dict[str, Any]:
+    synced = [
+        {"catalog_integration_id": name, "catalog_type": "AWS_GLUE", "sync_status": state}
+        | ({"error_message": why} if why else {})
+        for name, (state, why) in topic.synced.items()
+        if name in org.catalog_integrations
+    ]
+    failing = [{"format": "ICEBERG", "error_message": topic.message}] if topic.phase == "FAILED" else []
+    status = {
+        "phase": topic.phase,
+        "write_mode": topic.write_mode,
+        "catalog_sync_statuses": synced,
+        "failing_table_formats": failing,
+    }
+    return status | ({"error_message": topic.message} if topic.message else {})
+
+
+def create(call: Call) -> Answer:
+    org, spec = call.org, Fields(call.body).inside("spec")
+    name = spec.text("display_name", required=True)
+    cluster = access.cluster_of_body(call, spec)
+    if (cluster.id, name) in org.tableflow_topics:
+        raise conflict(f"Tableflow is already enabled on topic {name}")
+    config, (bucket, integration) = _config(spec, {}), _storage(call, spec)
+    _formats(spec)
+    if spec.flag("suspended"):
+        raise invalid("/spec/suspended", "A topic can't be suspended on demand")
+    kafka_topic = kafka.visible(org, cluster, name)
+    if kafka_topic is None or kafka_topic.visible + org.delays.tableflow_sees_topic > org.clock.now():
+        raise ApiError(404, "topic not found", code="resource_not_found")
+    mode = "UPSERT" if "compact" in kafka_topic.setting("cleanup.policy") else "APPEND"
+    now, crn = org.clock.now(), f"{cluster.inside('topic', name)}/tableflow=iceberg"
+    topic = TableflowTopic(name, crn, now, now, cluster.environment, cluster.id, bucket, integration, config, mode)
+    try:
+        topic.schema = dict(run.table_topic(org, topic).schema)
+    except SchemaError as error:
+        raise bad_request(f"The topic's schema can't be a table: {error}") from None
+    org.tableflow_topics[topic.key] = topic
+    org.clock.after(org.delays.tableflow_topic, lambda: run.begin(org, topic))
+    return Answer(202, document(org, topic))
+
+
+def _storage(call: Call, spec: Fields) -> tuple[str, str]:
+    """Return bucket and provider integration, empty for managed storage."""
+    storage = spec.inside("storage")
+    match storage.choice("kind", ("ByobAws", "Managed", "AzureDataLakeStorageGen2")):
+        case "Managed":
+            return "", ""
+        case "AzureDataLakeStorageGen2":
+            raise invalid("/spec/storage/kind", "Azure storage is not simulated")
+    bucket = storage.text("bucket_name", required=True, pattern=r"[a-z0-9.-]{3,63}")
+    integration = storage.text("provider_integration_id", required=True)
+    require_integration(call, integration, spec.reference("environment"), "/spec/storage/provider_integration_id")
+    return bucket, integration
+
+
+def require_integration(call: Call, name: str, environment: str, pointer: str) -> None:
+    """Require that it is in the environment, and that the caller may assign it."""
+    integration = call.org.provider_integrations.get(name)
+    if integration is None or integration.environment != environment:
+        raise invalid(pointer, f"provider integration {name} does not exist in the environment")
+    if not allowed(call.org, call.principal, "assign", integration.crn):
+        raise forbidden(f"Assigner or ResourceOwner on provider integration {name} is needed")
+
+
+def _config(spec: Fields, current: dict[str, Any]) -> dict[str, Any]:
+    given = spec.inside("config", required=False)
+    handling = current.get("error_handling", {"mode": "SUSPEND"})
+    if "error_handling" in given:
+        handling = _error_handling(given)
+    if "record_failure_strategy" in given and given.text("record_failure_strategy") != handling["mode"]:
+        raise bad_request("record_failure_strategy contradicts error_handling")
+    config = {
+        "retention_ms": _duration(given, "retention_ms", current.get("retention_ms", str(_WEEK_MS)), _LEAST_RETENTION_MS),
+        "error_handling": handling,
+        "record_failure_strategy": "SKIP" if handling["mode"] == "LOG" else handling["mode"],
+    }
+    naming = current.get("metadata_column_naming_scheme", "DEFAULT")
+    config["metadata_column_naming_scheme"] = given.choice("metadata_column_naming_scheme", ("DEFAULT", "PORTABLE"), naming)
+    retention = _duration(given, "data_retention_ms", current.get("data_retention_ms", ""), _LEAST_DATA_RETENTION_MS)
+    return config | ({"data_retention_ms": retention} if retention else {})
+
+
+def _error_handling(given: Fields) -> dict[str, str]:
+    handling = given.inside("error_handling")
+    mode = handling.choice("mode", ("SUSPEND", "SKIP", "LOG"))
+    return {"mode": mode} | ({"target": handling.text("target", "error_log", pattern=_LOG_TARGET)} if mode == "LOG" else {})
+
+
+def _duration(given: Fields, name: str, default: str, least: int) -> str:
+    value = given.text(name, default)
+    if value and (not re.fullmatch(r"\d+", value) or int(value) < least):
+        raise invalid(given.at(name), f"{name} must be a whole number of at least {least}")
+    return value
+
+
+def _formats(spec: Fields) -> None:
+    if "DELTA" in spec.texts("table_formats", ["ICEBERG"], ("ICEBERG", "DELTA")):
+        raise invalid("/spec/table_formats", "DELTA is not simulated")
+
+
+def list_topics(call: Call) -> Answer:
+    """CloudClusterOperator may list tables, though not change them (Confluent's page on roles for Tableflow)."""
+    cluster = access.cluster_of_query(call, "describe")
+    topics = [each for each in call.org.tableflow_topics.values() if each.cluster == cluster.id]
+    return page(call, "tableflow/v1", "TableflowTopic", topics, document)
+
+
+def read(call: Call) -> Answer:
+    return Answer(200, document(call.org, _existing(call, access.cluster_of_query(call, "describe"))))
+
+
+def update(call: Call) -> Answer:
+    org, spec = call.org, Fields(call.body).inside("spec")
+    topic = _existing(call, access.cluster_of_body(call, spec))
+    if "storage" in spec:
+        _require_same_storage(spec.inside("storage"), topic)
+    _formats(spec)
+    config = _config(spec, topic.config)
+    if config["metadata_column_naming_scheme"] != topic.config["metadata_column_naming_scheme"]:
+        raise immutable("/spec/config/metadata_column_naming_scheme")
+    if spec.flag("suspended", topic.suspended) and not topic.suspended:
+        raise bad_request("A topic can't be suspended on demand", "/spec/suspended")
+    topic.config, topic.updated = config, org.clock.now()
+    if "suspended" in spec and not spec.flag("suspended") and (topic.suspended or topic.phase == "FAILED"):
+        topic.suspended, topic.phase, topic.message = False, "PENDING", ""
+        org.clock.after(org.delays.tableflow_topic, lambda: run.begin(org, topic))
+    return Answer(200, document(org, topic))
+
+
+def _require_same_storage(storage: Fields, topic: TableflowTopic) -> None:
+    storage.require_same("kind", "ByobAws" if topic.integration else "Managed")
+    storage.require_same("bucket_name", topic.bucket)
+    storage.require_same("provider_integration_id", topic.integration)
+
+
+def delete(call: Call) -> Answer:
+    """The files stay in a customer's bucket, and the table stays in Glue."""
+    org = call.org
+    topic = _existing(call, access.cluster_of_query(call))
+    if not topic.deleting:
+        topic.deleting = True
+        org.clock.after(org.delays.tableflow_topic_deletion, lambda: _deleted(org, topic))
+    return Answer(204)
+
+
+def _deleted(org: Organization, topic: TableflowTopic) -> None:
+    if org.tableflow_topics.pop(topic.key, None):
+        end_usage(org, topic.integration, topic.crn)
+        if org.lake:
+            org.lake.catalog.drop_table(topic.key)
+
+
+def _existing(call: Call, cluster: Cluster) -> TableflowTopic:
+    topic = call.org.tableflow_topics.get((cluster.id, call.parameters["name"]))
+    if topic is None:
+        raise not_found("Tableflow topic", call.parameters["name"])
+    return topic
+
+
+ROUTES: Final = (
+    Route(TABLEFLOW, "POST", _PATH, create),
+    Route(TABLEFLOW, "GET", _PATH, list_topics),
+    Route(TABLEFLOW, "GET", _PATH + "/{name}", read),
+    Route(TABLEFLOW, "PATCH", _PATH + "/{name}", update),
+    Route(TABLEFLOW, "DELETE", _PATH + "/{name}", delete),
+)
