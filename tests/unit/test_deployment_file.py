@@ -209,7 +209,12 @@ WRONG = {
         "twice",
     ),
     "an export twice": (
-        (("[alerts]", '[[exports]]\ncontract = "daily_trades"\ncron = "0 6 * * ? *"\nzone = "UTC"\nrecipients = []\n\n[alerts]'),),
+        (
+            (
+                "[alerts]",
+                '[[exports]]\ncontract = "daily_trades"\ncron = "0 6 * * ? *"\nzone = "UTC"\nrecipients = []\n\n[alerts]',
+            ),
+        ),
         "exports[1].contract",
         "daily_trades is used twice",
     ),
@@ -288,9 +293,7 @@ WRONG = {
 def test_each_mistake_is_reported_with_its_key(what, root):
     pairs, key, words = WRONG[what]
     found = mistakes(changed(*pairs), root)
-    messages = {name: message for name, message in found.items() if name.startswith(key)}
-    assert messages, found
-    assert any(words in message for message in messages.values()), messages
+    assert words in found.get(key, ""), found
 
 
 def test_a_topic_may_go_without_a_table():
