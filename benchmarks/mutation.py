@@ -93,13 +93,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=500, help="mutants in the sample")
     parser.add_argument("--minutes", type=float, default=24 * 60, help="stop after so long")
     parser.add_argument("--line", type=int, choices=(1, 2), default=2, help="1: only the tests that take seconds")
+    parser.add_argument(
+        "--only", nargs="*", default=[""], metavar="PART", help="try only modules whose path contains one of these"
+    )
     given = parser.parse_args(arguments)
     campaign = _campaign(given.seed, given.count)
     tests = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60)
     try:
         for line in range(given.line):
             for mutant in campaign.mutants:
-                if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
+                wanted = mutant.state in (WAITING, SURVIVED) and any(part in mutant.path for part in given.only)
+                if wanted and tests.try_on(mutant, line):
                     campaign.save()
     except TimeoutError:
         print("stopped; the same command goes on", flush=True)
