@@ -17,8 +17,8 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.provider import OperatorProvider
 
-#: Two need names as arguments; without a decorator, or with `~` for a minus, nothing works; comparisons by identity are the same as
-#: by value, or plainly wrong.
+#: Two need names as arguments. Without a decorator, or with `~` for a minus, nothing works. A comparison by identity is the same
+#: as one by value, or plainly wrong.
 _LEFT_OUT: Final = re.compile(
     r"Variable.*|RemoveDecorator|ReplaceUnaryOperator_(?!Delete).*|.*(?<!_Is)_IsNot|.*(?<!_IsNot)_Is|.*_Is_(?!IsNot).*"
     r"|.*_IsNot_(?!Is$).*"
