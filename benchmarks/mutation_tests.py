@@ -36,7 +36,7 @@ _KILL: Final = "spark/test_windows_of_time faults/test_kill faults/test_races fa
 
 SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "deployments/rules.py": ("unit/test_deployment_file", ""),
-    "deployments/validation.py": ("unit/test_deployment_file", "infra/test_names"),
+    "deployments/validation.py": ("unit/test_validation", "unit/test_deployment_file infra/test_names"),
     "exports/contract_rules.py": ("unit/test_contract_rules unit/test_check", ""),
     "exports/cron.py": ("unit/test_cron", "unit/test_watch"),
     "exports/windows.py": ("unit/test_windows unit/test_which_windows unit/test_wording", "spark/test_windows_of_time"),
