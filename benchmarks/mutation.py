@@ -12,11 +12,14 @@ notice are in mutation_equivalents.toml, with the reason. Writes results/mutatio
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
+import itertools
 import json
 import os
 import random
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -74,13 +77,11 @@ class Mutant:
 class Campaign:
     """A sample and what became of it. `seconds` are what tests take of the processor without a change, by their stamp."""
 
-    seed: int
     commit: str
     mutants: list[Mutant] = attrs.field(factory=list)
     seconds: dict[str, float] = attrs.field(factory=dict)
 
-    def save(self) -> None:
-        file = _file(self.seed)
+    def save(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".partial")
         partial.write_text(json.dumps(cattrs.unstructure(self), indent=1), encoding="utf-8")
@@ -93,56 +94,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=500, help="mutants in the sample")
     parser.add_argument("--minutes", type=float, default=24 * 60, help="stop after so long")
     parser.add_argument("--line", type=int, choices=(1, 2), default=2, help="1: only the tests that take seconds")
-    parser.add_argument(
-        "--only", nargs="*", default=[""], metavar="PART", help="try only modules whose path contains one of these"
-    )
+    parser.add_argument("--only", nargs="*", default=[], metavar="PART", help="modules whose path contains one of these")
     given = parser.parse_args(arguments)
-    campaign = _campaign(given.seed, given.count)
+    modules = [path for path in SELECTIONS if not given.only or any(part in path for part in given.only)]
+    file = _BUILD / f"{'-'.join([str(given.seed), *given.only]).replace('/', '.')}.json"
+    campaign = _campaign(file, given.seed, given.count, modules)
     tests = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60)
     try:
         for line in range(given.line):
             for mutant in campaign.mutants:
-                wanted = mutant.state in (WAITING, SURVIVED) and any(part in mutant.path for part in given.only)
-                if wanted and tests.try_on(mutant, line):
-                    campaign.save()
+                if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
+                    campaign.save(file)
     except TimeoutError:
         print("stopped; the same command goes on", flush=True)
-    RESULT.write_text(page(campaign, _judged()), encoding="utf-8")
+    command = shlex.join(
+        ["--seed", str(given.seed), "--count", str(given.count), *(["--only", *given.only] if given.only else [])]
+    )
+    result = file.with_suffix(".md") if given.only else RESULT
+    result.write_text(page(campaign, command, _judged()), encoding="utf-8")
+    print(f"see {result.relative_to(ROOT)}")
     return 0
 
 
-def _file(seed: int) -> Path:
-    return _BUILD / f"seed-{seed}.json"
-
-
-def _campaign(seed: int, count: int) -> Campaign:
-    """Return the campaign of a seed as far as it has come. A larger count than before draws more."""
-    file = _file(seed)
-    if file.exists():
-        campaign = cattrs.structure(json.loads(file.read_text(encoding="utf-8")), Campaign)
-    else:
-        campaign = Campaign(seed, _commit())
-    if len(campaign.mutants) < count:
-        known = {(mutant.path, mutant.change) for mutant in campaign.mutants}
-        drawn = _draw(random.Random(f"{seed} {len(known)}"))
-        while len(campaign.mutants) < count:
-            path, change = next(drawn)
-            if (path, change) not in known:
-                known.add((path, change))
-                campaign.mutants.append(Mutant(path, change))
-        campaign.save()
+def _campaign(file: Path, seed: int, count: int, modules: Sequence[str]) -> Campaign:
+    """Return the campaign as far as it has come. A larger count than before draws more."""
+    campaign = cattrs.structure(json.loads(file.read_text(encoding="utf-8")), Campaign) if file.exists() else Campaign(_commit())
+    known = {(mutant.path, mutant.change) for mutant in campaign.mutants}
+    # A few small modules may not have as many.
+    for drawn in itertools.islice(_draw(random.Random(f"{seed} {len(known)}"), modules), 20 * count):
+        if len(campaign.mutants) >= count:
+            break
+        if drawn not in known:
+            known.add(drawn)
+            campaign.mutants.append(Mutant(*drawn))
+    campaign.save(file)
     return campaign
 
 
-def _draw(rng: random.Random) -> Iterator[tuple[str, Change]]:
+def _draw(rng: random.Random, modules: Sequence[str]) -> Iterator[tuple[str, Change]]:
     """Yield changes: a module by its length, then a kind of change, each as likely, then one of that kind."""
-    sources = {path: (ROOT / path).read_text(encoding="utf-8") for path in SELECTIONS}
-    offered = {path: options(source) for path, source in sources.items()}
+    sources = {path: (ROOT / path).read_text(encoding="utf-8") for path in modules}
+    offered = functools.cache(lambda path: options(sources[path]))
     lengths = [len(source.splitlines()) for source in sources.values()]
     while True:
-        (path,) = rng.choices(list(sources), lengths)
-        kind = rng.choice(sorted(offered[path]))
-        if (drawn := change(kind, sources[path], rng.choice(offered[path][kind]))) is not None:
+        (path,) = rng.choices(modules, lengths)
+        kind = rng.choice(sorted(offered(path)))
+        if (drawn := change(kind, sources[path], rng.choice(offered(path)[kind]))) is not None:
             yield path, drawn
 
 
@@ -268,7 +265,7 @@ def _judged() -> dict[tuple[str, str, str], str]:
     return {(one["file"], one["before"].strip(), one["after"].strip()): one["why"] for one in listed}
 
 
-def page(campaign: Campaign, judged: dict[tuple[str, str, str], str]) -> str:
+def page(campaign: Campaign, command: str, judged: dict[tuple[str, str, str], str]) -> str:
     """Return the page of results."""
     why = {id(mutant): judged.get((mutant.path, *mutant.lines), "") for mutant in campaign.mutants}
     state = {
@@ -280,8 +277,7 @@ def page(campaign: Campaign, judged: dict[tuple[str, str, str], str]) -> str:
     out = [
         "# Mutation testing",
         "",
-        f"`python -m benchmarks.mutation --seed {campaign.seed} --count {len(campaign.mutants)}`; drawn at commit "
-        f"{campaign.commit}, tests of commit {_commit()}.",
+        f"`python -m benchmarks.mutation {command}`; drawn at commit {campaign.commit}, tests of commit {_commit()}.",
         "",
         f"{decided + totals[EQUIVALENT]} mutants tried: {totals[KILLED]} killed, {totals[EQUIVALENT]} equivalent, "
         f"{totals[SURVIVED]} survived. **{share}** of those that aren't equivalent were killed. {totals[GONE]} more changed code "
