@@ -94,7 +94,8 @@ class StagedSecrets:
     def list_secret_version_ids(self, **asked):
         def listed():
             versions = self._find(asked).versions.items()
-            return {"Versions": [{"VersionId": one, "VersionStages": sorted(labels)} for one, (_, labels, _) in versions]}
+            shown = [(one, labels) for one, (_, labels, _) in versions if labels or asked.get("IncludeDeprecated")]
+            return {"Versions": [{"VersionId": one, "VersionStages": sorted(labels)} for one, labels in shown]}
 
         return self._meet("ListSecretVersionIds", listed)
 

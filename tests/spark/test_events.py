@@ -129,11 +129,14 @@ def test_a_key_with_bytes_that_are_no_text_is_delivered(lake):
     assert found == [("a", 1), ("a???", 1), ("b", 2), ("b???", 2)]
 
 
-def test_rows_that_no_sample_describes_are_not_put_into_one_partition():
-    assert ranges.plan(100_000_000, [], 8) is None
-    assert ranges.plan(100_000_000, [None, None], 8) is None
-    assert ranges.plan(5, [], 8) == ranges.Layout(1, ())
-    assert ranges.plan(100_000_000, list(range(1_000)), 8).partitions == 100
+@pytest.mark.parametrize("partitions", [2, 7, 100])
+def test_each_range_of_the_first_ordering_column_is_in_the_partition_of_its_rank(spark, partitions):
+    """Else the file's lines, which are written partition by partition, would be out of order."""
+    layout = ranges.plan(partitions * 1_000_000, list(range(10 * partitions)), 1)
+    numbers = spark.range(10 * partitions).select(F.col("id").alias("n")).union(spark.sql("SELECT CAST(NULL AS BIGINT)"))
+    rows = layout.spread(numbers, F.col("n")).select("n", F.spark_partition_id().alias("partition")).collect()
+    assert [row for row in rows if row.partition != (row.n or 0) // 10] == []
+    assert len(rows) == 10 * partitions + 1
 
 
 #: Names that the job gives to columns of its own would be free for others if they began like this.

@@ -9,6 +9,7 @@ import io
 import json
 import pickle
 import traceback
+import urllib.parse
 import weakref
 
 import attrs
@@ -71,6 +72,26 @@ def test_a_living_secret_is_taken_out_of_any_text(value):
     secret = Secret(value)
     for written in (value, json.dumps({"it": value}), base64.b64encode(value.encode()).decode()):
         assert secret.reveal() not in redact(f"before {written} after").replace(SHOWN, "")
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        str,
+        lambda value: json.dumps(value)[1:-1],
+        lambda value: urllib.parse.quote(value, safe=""),
+        lambda value: base64.b64encode(value.encode()).decode(),
+    ],
+    ids=["plain", "JSON", "URL", "base64"],
+)
+def test_no_part_of_a_secret_stays_whatever_encoding_it_is_in(encode):
+    secret = Secret(VALUE)
+    assert redact(f"before {encode(secret.reveal())} after") == f"before {SHOWN} after"
+
+
+def test_of_a_secret_that_contains_another_nothing_stays():
+    short, long = Secret("password-of-one"), Secret("password-of-one-and-of-another")
+    assert redact(f"{long.reveal()}, {short.reveal()}") == f"{SHOWN}, {SHOWN}"
 
 
 def test_a_secret_that_nothing_refers_to_any_more_is_still_taken_out_of_the_failure_and_the_log(capsys):

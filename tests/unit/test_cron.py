@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import itertools
 import re
 from datetime import UTC, datetime, timedelta
@@ -39,6 +40,7 @@ def local(text, zone):
         ("0 6 ? * 3#2 *", "UTC", "2026-11-10T06:00", "2026-12-08T06:00"),
         ("0 6 29 2 ? *", "UTC", "2024-02-29T06:00", "2028-02-29T06:00"),
         ("0 6 1 1,7 ? 2026-2027", "UTC", "2026-07-01T06:00", "2027-01-01T06:00"),
+        ("0 6 ? * SUN *", "UTC", "2026-11-15T06:00", "2026-11-22T06:00"),
         ("0 6 ? * FRI-MON *", "UTC", "2026-11-16T06:00", "2026-11-20T06:00"),
     ],
 )
@@ -47,6 +49,18 @@ def test_the_next_and_the_last_time(expression, zone, last, following):
     schedule = cron.parse(expression, zone)
     assert schedule.until(NOW) == local(last, zone)
     assert schedule.after(NOW) == local(following, zone)
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+def test_a_month_may_be_named(number):
+    schedule = cron.parse(f"0 6 1 {calendar.month_abbr[number].upper()} ? *", "UTC")
+    assert schedule.after(datetime(2026, 1, 1, tzinfo=UTC)) == datetime(2026, number, 1, 6, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_a_day_of_the_week_may_be_named(number):
+    following = cron.parse(f"0 6 ? * {calendar.day_abbr[number - 1].upper()} *", "UTC").after(NOW)
+    assert (following.isoweekday(), following - NOW <= timedelta(days=7)) == (number, True)
 
 
 def test_a_year_that_is_over_never_comes_again():

@@ -11,7 +11,7 @@ from openapi_schema_validator import OAS31Validator
 
 from deployments import check, secret_patterns
 from deployments.model import Deployment
-from deployments.rules import RULES, exports_match_topics
+from deployments.rules import RULES, exports_match_topics, write_modes_match_cleanup_policies
 from deployments.sources import ROOT, Sources
 from exports import toml_model
 from exports.toml_model import BadFile
@@ -193,6 +193,11 @@ WRONG = {
         "exports[0].contract",
         "has no field symbol",
     ),
+    "an export of a topic without a table": (
+        (("[topics.tableflow]\nsnapshots_days = 7\non_error", "on_error"), ("on_error", "# on_error"), ("snowflake_table", "# ")),
+        "exports[0].contract",
+        "reads stock_trades, which is not a table in Glue",
+    ),
     "an address that is none": (
         (('"analysts@example.com"', '"analysts@example.com\\nBcc: all@example.com"'),),
         "exports[0].recipients",
@@ -203,6 +208,32 @@ WRONG = {
         "topics[1].name",
         "twice",
     ),
+    "an export twice": (
+        (
+            (
+                "[alerts]",
+                '[[exports]]\ncontract = "daily_trades"\ncron = "0 6 * * ? *"\nzone = "UTC"\nrecipients = []\n\n[alerts]',
+            ),
+        ),
+        "exports[1].contract",
+        "daily_trades is used twice",
+    ),
+    "a statement twice": (
+        (("[snowflake]\n", '[[statements]]\nname = "stock_trades_with_totals"\n\n[snowflake]\n'),),
+        "statements[1].name",
+        "stock_trades_with_totals is used twice",
+    ),
+    "one table of Snowflake for two topics": (
+        (('snowflake_table = "STOCK_TRADES_WITH_TOTALS"', 'snowflake_table = "stock_trades"'),),
+        "topics[1].tableflow.snowflake_table",
+        "STOCK_TRADES is used twice",
+    ),
+    "more tags than AWS takes": (
+        (('cost-centre = "data-platform"', "\n".join(f'tag{number} = "x"' for number in range(41))),),
+        "deployment.tags",
+        "there are 41",
+    ),
+    "a tag of AWS's own": ((('cost-centre = "data-platform"', '"aws:x" = "x"'),), "deployment.tags.aws:x", "is taken"),
     "a statement that isn't there": (
         (('[[statements]]\nname = "stock_trades_with_totals"', '[[statements]]\nname = "nothing"'),),
         "statements[0].name",
@@ -262,9 +293,18 @@ WRONG = {
 def test_each_mistake_is_reported_with_its_key(what, root):
     pairs, key, words = WRONG[what]
     found = mistakes(changed(*pairs), root)
-    messages = {name: message for name, message in found.items() if name.startswith(key)}
-    assert messages, found
-    assert any(words in message for message in messages.values()), messages
+    assert words in found.get(key, ""), found
+
+
+def test_a_topic_may_go_without_a_table():
+    plain = '[[topics]]\nname = "plain"\npartitions = 1\n\n[[statements]]'
+    deployment = check.parse(changed(("[[statements]]", plain)), name="x").deployment
+    assert [topic.name for topic in deployment.topics if topic.tableflow is None] == ["plain"]
+
+
+def test_forty_tags_are_allowed():
+    tags = "\n".join(f'tag{number} = "x"' for number in range(40))
+    assert len(check.parse(changed(('cost-centre = "data-platform"', tags)), name="x").deployment.identity.tags) == 40
 
 
 def test_all_mistakes_are_reported_at_once_each_with_its_line():
@@ -365,6 +405,17 @@ def _count(text, rules):
     except BadFile as bad:
         return len(bad.problems)
     return 0
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected_message"), [("upsert", "Tableflow writes in mode UPSERT"), ("retract", "which Tableflow refuses")]
+)
+def test_a_table_that_appends_needs_a_statement_that_appends(tmp_path, mode, expected_message):
+    shutil.copytree(ROOT / "flink", tmp_path / "flink")
+    file = tmp_path / "flink" / "stock_trades_with_totals" / "create.sql"
+    file.write_text(file.read_text().replace("'changelog.mode' = 'append'", f"'changelog.mode' = '{mode}'"))
+    ((key, message),) = write_modes_match_cleanup_policies(check.parse(DEV, name="x").deployment, Sources(tmp_path))
+    assert (key, expected_message in message) == ("topics[1].tableflow.write_mode", True)
 
 
 def test_files_are_kept_for_longer_than_windows_are_published_again(tmp_path):

@@ -25,7 +25,7 @@ from notification_environment import (
 )
 
 from lambdas.notifications import errors as notification_errors
-from lambdas.shared.errors import InProgress, LakeferryError
+from lambdas.shared.errors import InProgress, LakeferryError, Refused, Transient
 
 WINDOW = re.compile(r"2026-W\d\d")
 WINDOWS = (published("2026-W45"), blocked("2026-W46"), incomplete("2026-W47"))
@@ -174,6 +174,19 @@ def test_one_mail_that_cannot_go_out_keeps_no_other_back():
     assert sum(sent(env).values()) == len(WANTED) - 1
     env.deliver(state="FAILED")
     assert sent(env) == WANTED
+
+
+def test_of_two_failures_the_one_that_no_further_try_can_mend_is_reported():
+    faults = {CALLS.index("Publish"): "no answer"}
+    probe = world_with_run()
+    probe.wire.faults = dict(faults)
+    with pytest.raises(Transient):
+        probe.deliver(state="FAILED")
+    last_marker = max(number for number, name in enumerate(probe.wire.names) if name == "GetObject")
+    env = world_with_run()
+    env.wire.faults = faults | {last_marker: "refused"}
+    with pytest.raises(Refused):
+        env.deliver(state="FAILED")
 
 
 def test_a_mail_that_was_refused_often_goes_out_with_any_later_invocation():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -308,6 +309,22 @@ def test_what_dead_runs_left_is_removed_and_nothing_else(place):
     assert left(neighbour) == {"never-told"}
     assert place.current() is not None
     assert cleanup.clean_window(place, "own", T0) == []
+
+
+def test_what_a_run_that_died_left_goes_also_from_windows_that_no_run_works_on_again(place):
+    windows = [attrs.evolve(place, window=label) for label in ("2026-W43", "2026-W44", "2026-W45")]
+    for name, pid in (("killed", ended_process()), ("at-work", os.getpid())):
+        run(place, name, pid=pid)
+        for window in windows[:2]:
+            leave(window, name)
+    windows[2].bucket.s3.create_multipart_upload(
+        Bucket=place.bucket.name, Key=place.bucket.key(f"{windows[2].run_folder('killed')}begun.csv")
+    )
+    earlier = runs.latest(place.bucket, place.export, "own")
+    cleanup.clean_up_dead_runs(place.bucket, place.export, "own", earlier, T0)
+    assert [left(window) for window in windows] == [{"at-work"}, {"at-work"}, set()]
+    states = {record["id"]: record["state"] for record in runs.latest(place.bucket, place.export, "own")}
+    assert states == {"killed": "failed", "at-work": "running"}
 
 
 def test_a_run_publishes_nothing_once_others_may_remove_its_files(place):

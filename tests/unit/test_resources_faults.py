@@ -147,6 +147,92 @@ def test_of_things_that_were_made_twice_after_all_one_stays():
     assert toys.sizes() == [1]
 
 
+def test_a_double_that_lists_show_late_goes_too():
+    """The answer of the first create is lost, and what it made is listed when the second one is almost ready."""
+    toys = Toys(ready_after=300)
+    toys.kind.quiet = True
+    made_at = []
+
+    def hide(name, number, when):
+        if name == "create" and when == "after" and not made_at:
+            made_at.append(toys.clock.now)
+            toys.shop.hidden |= set(toys.shop.things)
+            raise ResponseLost(errors.UNREACHABLE, "reset")
+        if made_at and toys.clock.now - made_at[0] >= 200:
+            toys.shop.hidden.clear()
+
+    toys.shop.at_call = hide
+    assert toys.resource().create()["id"] == "thing-2"
+    assert toys.existing() == ["thing-2"]
+
+
+def hide_for(toys, seconds):
+    """From now on, neither lists nor reads show anything for so long."""
+    hidden, until = dict(toys.shop.things), toys.clock.now + seconds
+    toys.shop.things = {}
+
+    def show(name, number, when):
+        if hidden and toys.clock.now >= until:
+            toys.shop.things |= hidden
+            hidden.clear()
+
+    toys.shop.at_call = show
+
+
+def test_an_object_that_a_vendor_does_not_show_for_a_while_is_not_created_again():
+    """Each time anew: that it was missing before says nothing."""
+    toys = Toys()
+    toy = toys.resource()
+    toy.create()
+    for _ in range(2):
+        hide_for(toys, 40)
+        assert toy.update()["id"] == "thing-1"
+        toys.clock.sleep(3600)
+    assert toys.shop.writes().count("create") == 1
+
+
+def test_an_object_that_takes_the_place_of_a_missing_one_gets_the_wanted_properties():
+    toys = Toys(ready_after=12)
+    toy = toys.resource(size="2")
+    event = toy.event("Create")
+    known = event | toys.invocations.on_event(event)
+    assert toys.invocations.is_complete(known) == {"IsComplete": False}
+    toys.shop.things = {"another": toys.shop.things["thing-1"] | {"size": 9}}
+    assert toy.run(event)
+    assert toys.shop.things["another"]["size"] == 2
+
+
+def test_a_delete_after_a_create_without_answer_waits_for_what_may_still_appear():
+    toys = Toys()
+    toy = toys.resource()
+
+    def lose(name, number, when):
+        if name == "create" and when == "after":
+            toys.shop.hidden |= set(toys.shop.things)
+            raise ResponseLost(errors.UNREACHABLE, "reset")
+
+    toys.shop.at_call = lose
+    create = toy.event("Create")
+    known = create | toys.invocations.on_event(create)
+    for _ in range(2):
+        assert toys.invocations.is_complete(known) == {"IsComplete": False}
+        toys.clock.sleep(5)
+    toys.clock.sleep(100)
+    (thing,) = toys.shop.things.values()
+    toys.shop.hidden.clear()
+    began = toys.clock.now
+
+    def appear(name, number, when):
+        if toys.clock.now - began >= 40 and "late" not in toys.shop.things:
+            toys.shop.things["late"] = dict(thing, gone_at=None)
+            toys.shop.at_call = lambda *call: None
+
+    toys.shop.at_call = appear
+    toy.run(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D"))
+    assert {object_id for object_id, _, _ in toys.kind.deleted} == {"thing-1", "late"}
+    assert toys.existing() == []
+
+
 def test_a_list_that_shows_nothing_once_hides_nothing_from_a_delete():
     toys = Toys()
     toy = toys.resource()

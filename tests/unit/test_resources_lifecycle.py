@@ -95,6 +95,16 @@ def test_a_delete_of_what_is_gone_succeeds_twice(toys):
     assert toys.shop.writes() == ["create"]
 
 
+def test_a_delete_that_is_over_stays_so_however_often_it_is_asked_about(toys):
+    toy = toys.resource()
+    toy.create()
+    event = toy.event("Delete")
+    toy.run(event)
+    calls = len(toys.shop.calls)
+    assert toys.invocations.is_complete(event) == {"IsComplete": True}
+    assert len(toys.shop.calls) == calls
+
+
 def test_a_delete_with_an_invented_id_finds_the_thing_by_its_name(toys):
     toy = toys.resource()
     toy.create()
@@ -172,7 +182,7 @@ def test_a_replacement_that_cloudformation_never_heard_of_goes_with_its_rollback
     assert toys.shelves() == ["north", "south"]
     toys.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     assert toy.run(toy.event("Update", {"shelf": "south"})) == old_id
-    assert toys.shelves() == ["north"]
+    assert toys.existing() == ["thing-1"], "the rollback ends when the replacement is gone, not before"
     with pytest.raises(StaleRequest):
         toys.invocations.is_complete({**forward, "PhysicalResourceId": new_id})
 
@@ -430,9 +440,21 @@ def test_what_can_not_be_changed_in_place_is_created_again_under_the_same_id(toy
     toy = toys.resource(colour="red")
     toy.create()
     before = toy.physical_id
-    assert toy.update(colour="blue")["id"] == "thing-2"
+    began = toys.clock.now
+    assert toy.update(colour="blue", size="2")["id"] == "thing-2"
+    assert toys.clock.now - began < 60, "nobody searches for what was deleted on purpose"
     assert toy.physical_id == before
     assert [thing["colour"] for thing in toys.shop.things.values()] == ["blue"]
+    assert toys.kind.deleted == [("thing-1", "red", 1)], "it is deleted with the properties that it has"
+
+
+def test_what_broke_is_deleted_with_the_properties_that_are_wanted(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.kind.broken = lambda thing: thing["ready_at"] < began
+    began = toys.clock.now
+    assert toy.update(size="2")["id"] == "thing-2"
+    assert toys.kind.deleted == [("thing-1", "red", 2)]
 
 
 def test_a_thing_that_is_broken_at_first_is_created_again(toys):

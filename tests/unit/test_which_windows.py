@@ -77,6 +77,12 @@ def test_published_and_skipped_windows_are_looked_at_until_they_are_too_old():
     assert planned(rule(restate_for_days=0), NIGHT + 4 * DAY, published=days(1, 2, 3, 4, 5)) == ([], 0)
 
 
+def test_a_window_is_published_again_until_the_moment_at_which_restate_for_days_are_over():
+    over = datetime(2026, 11, 4, tzinfo=UTC)  # window 1 ended two days before
+    assert planned(rule(), over - timedelta(microseconds=1), published=days(1, 2)) == ([2, 1], 0)
+    assert planned(rule(), over, published=days(1, 2, 3)) == ([3, 2], 0)
+
+
 def test_what_failed_before_comes_last():
     tried = dict(zip(days(1, 2, 4), ("run-2", "run-1", "run-3"), strict=True))
     assert planned(rule(), NIGHT + 5 * DAY, published=days(5), tried=tried) == ([6, 3, 5, 2, 1, 4], 0)

@@ -95,14 +95,18 @@ class Shop:
 
 
 class ToyKind:
-    """The verbs over `Shop`, as a module of `resources/` has them. `broken` says whether a thing doesn't work."""
+    """The verbs over `Shop`, as a module of `resources/` has them. `broken` says whether a thing doesn't work.
+
+    A thing that is being made is no error where `quiet`. `deleted` are the properties with which things were deleted.
+    """
 
     PROPERTIES = Spec
     TIMEOUT_SECONDS = 3000.0
 
     def __init__(self):
         self.broken = lambda thing: False
-        self.refuse = False
+        self.refuse = self.quiet = False
+        self.deleted = []
 
     def create(self, context, spec):
         if self.refuse:
@@ -115,6 +119,8 @@ class ToyKind:
         if self.broken(thing):
             raise NeedsReplacement(errors.WAITING, f"{object_id} is broken", patience=600.0)
         if thing["ready_at"] > context.clock.time():
+            if self.quiet:
+                return None
             raise InProgress(errors.WAITING, f"{object_id} is being made")
         return {"id": object_id, "size": str(thing["size"])}
 
@@ -126,6 +132,8 @@ class ToyKind:
             context.vendor.change(object_id, size=spec.size)
 
     def delete(self, context, spec, object_id):
+        assert context.deleting
+        self.deleted.append((object_id, spec.colour, spec.size))
         context.vendor.remove(context.clock.time(), object_id)
 
     def find_existing(self, context, spec, known):
@@ -152,6 +160,9 @@ class Toys:
 
     def resource(self, logical_id="Toy", stack="lake", **properties):
         return Resource(self.invocations, "toy", logical_id, stack, **properties)
+
+    def existing(self):
+        return sorted(self.shop._seen(self.clock.now))
 
     def sizes(self):
         return sorted(thing["size"] for thing in self.shop.things.values() if thing["gone_at"] is None)

@@ -82,15 +82,30 @@ def test_r22_a_current_key_that_the_vendor_does_not_have_stands_nowhere(env):
     ],
 )
 def test_r22_without_a_date_the_schedule_tells_when_a_rotation_is_due(env, rules, days):
+    without_date(env, rules)
+    env.clock.sleep((days + 5) * DAY)
+    assert status(env, "kafka")["overdue_days"] == pytest.approx(5, abs=0.2)
+
+
+def test_r22_a_schedule_of_hours_means_the_same_as_one_of_days(env):
+    env.clock.sleep(100 * DAY)
+    describe, overdue = env.secrets._describe, []
+    for expression in ("rate(48 hours)", "rate(2 days)"):
+        env.secrets._describe = describe
+        without_date(env, {"ScheduleExpression": expression})
+        overdue.append(status(env, "kafka")["overdue_days"])
+    assert overdue[0] == overdue[1] > 90
+
+
+def without_date(env, rules):
+    """From now on, AWS knows a rule but no date of the next rotation."""
     describe = env.secrets._describe
 
-    def invalid_event_time(held):
+    def described(held):
         result = describe(held) | {"RotationRules": rules}
         return {key: value for key, value in result.items() if key != "NextRotationDate"}
 
-    env.secrets._describe = invalid_event_time
-    env.clock.sleep((days + 5) * DAY)
-    assert status(env, "kafka")["overdue_days"] == pytest.approx(5, abs=0.2)
+    env.secrets._describe = described
 
 
 def test_a_status_holds_no_secret(env):

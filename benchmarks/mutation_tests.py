@@ -1,0 +1,97 @@
+"""Which tests hold which module: for each the files that take seconds, then those that take minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_RESOURCES: Final = (
+    "unit/test_resources_lifecycle unit/test_resources_ledger unit/test_resources_identity unit/test_resources_handler "
+    "unit/test_core_stores"
+)
+_ROTATION: Final = (
+    "unit/test_rotation_handler vendors/test_rotation_ages vendors/test_rotation_protocol vendors/test_rotation_confluent "
+    "vendors/test_rotation_snowflake"
+)
+_ROTATION_LONG: Final = (
+    "vendors/test_rotation_machine vendors/test_rotation_crashes vendors/test_rotation_walk vendors/test_rotation_moto"
+)
+_MAILS: Final = (
+    "unit/test_notification_runs unit/test_notification_messages unit/test_notification_text unit/test_notification_post "
+    "unit/test_notification_handler"
+)
+_REPORT: Final = "unit/test_report unit/test_report_text unit/test_charts unit/test_wording unit/test_report_safety"
+_CONFLUENT: Final = (
+    "unit/test_confluent_client unit/test_confluent_api_key unit/test_confluent_connector unit/test_confluent_environment "
+    "unit/test_confluent_flink_statement unit/test_confluent_integrations unit/test_confluent_rights unit/test_confluent_shape "
+    "unit/test_confluent_tableflow_topic unit/test_confluent_topics"
+)
+_SNOWFLAKE: Final = (
+    "unit/test_snowflake_sql unit/test_snowflake_client unit/test_snowflake_keypair unit/test_snowflake_base_kinds "
+    "unit/test_snowflake_grant unit/test_snowflake_tables unit/test_snowflake_trust unit/test_snowflake_user "
+    "unit/test_snowflake_lifecycle"
+)
+_JOB: Final = "spark/test_windows_of_time spark/test_values spark/test_events spark/test_aggregates"
+_KILL: Final = "spark/test_windows_of_time faults/test_kill faults/test_races faults/test_storage"
+
+SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "deployments/rules.py": ("unit/test_deployment_file", ""),
+    "deployments/validation.py": ("unit/test_validation", "unit/test_deployment_file infra/test_names"),
+    "exports/contract_rules.py": ("unit/test_contract_rules unit/test_check", ""),
+    "exports/cron.py": ("unit/test_cron", "unit/test_watch"),
+    "exports/windows.py": ("unit/test_windows unit/test_which_windows unit/test_wording", "spark/test_windows_of_time"),
+    "glue_jobs/aggregate.py": ("spark/test_aggregates", _JOB),
+    "glue_jobs/aggregate_table.py": ("spark/test_aggregates", _JOB),
+    "glue_jobs/arguments.py": ("unit/test_arguments", "spark/test_windows_of_time"),
+    "glue_jobs/columns.py": ("spark/test_values", _JOB),
+    "glue_jobs/export.py": ("unit/test_which_windows unit/test_arguments", _KILL),
+    "glue_jobs/outcomes.py": ("unit/test_multipart", "spark/test_values"),
+    "glue_jobs/pseudonyms.py": ("spark/test_pseudonyms", "spark/test_key_leaks faults/test_keys"),
+    "glue_jobs/ranges.py": ("unit/test_multipart", "spark/test_ranges spark/test_events"),
+    "glue_jobs/rows.py": ("spark/test_values", "spark/test_events spark/test_aggregates spark/test_schema_evolution"),
+    "glue_jobs/runs.py": ("unit/test_publish unit/test_which_windows", _KILL),
+    "glue_jobs/source.py": (
+        "spark/test_events",
+        "spark/test_schema_evolution spark/test_changing_tables spark/test_windows_of_time",
+    ),
+    "glue_jobs/store.py": ("unit/test_publish unit/test_multipart", _KILL),
+    "glue_jobs/window.py": (
+        "spark/test_windows_of_time",
+        "faults/test_kill faults/test_races faults/test_storage faults/test_keys",
+    ),
+    "glue_jobs/delivery/cleanup.py": ("unit/test_publish", _KILL),
+    "glue_jobs/delivery/counts.py": ("unit/test_counts unit/test_manifest unit/test_multipart", "spark/test_windows_of_time"),
+    "glue_jobs/delivery/csv.py": ("unit/test_csv", "spark/test_values"),
+    "glue_jobs/delivery/datapackage.py": ("unit/test_datapackage", ""),
+    "glue_jobs/delivery/manifest.py": (
+        "unit/test_manifest unit/test_publish unit/test_datapackage",
+        "spark/test_windows_of_time",
+    ),
+    "glue_jobs/delivery/multipart.py": ("unit/test_multipart", "faults/test_storage faults/test_retried_tasks"),
+    "glue_jobs/delivery/publish.py": ("unit/test_publish", _KILL),
+    "glue_jobs/delivery/verify.py": ("unit/test_verify unit/test_counts", "spark/test_windows_of_time"),
+    "glue_jobs/delivery/report/values.py": (_REPORT, ""),
+    "glue_jobs/delivery/report/wording.py": (_REPORT, ""),
+    "lambdas/confluent/client.py": (_CONFLUENT, "vendors/test_first_deployment"),
+    "lambdas/confluent/errors.py": (_CONFLUENT, "vendors/test_first_deployment"),
+    "lambdas/confluent/key_services.py": (_CONFLUENT, "vendors/test_rotation_confluent"),
+    "lambdas/custom_resources/cleanup.py": ("unit/test_cleanup", ""),
+    "lambdas/custom_resources/provider.py": (_RESOURCES, "unit/test_resources_faults vendors/test_first_deployment"),
+    "lambdas/custom_resources/reconcile.py": (_RESOURCES, "unit/test_resources_faults vendors/test_first_deployment"),
+    "lambdas/custom_resources/request.py": (_RESOURCES, "unit/test_resources_faults vendors/test_first_deployment"),
+    "lambdas/custom_resources/state.py": (_RESOURCES, "unit/test_resources_faults vendors/test_resources_tables"),
+    "lambdas/notifications/mailer.py": (_MAILS, ""),
+    "lambdas/notifications/message.py": (_MAILS, ""),
+    "lambdas/notifications/outcome.py": (_MAILS, ""),
+    "lambdas/rotation/confluent.py": (_ROTATION, _ROTATION_LONG),
+    "lambdas/rotation/snowflake.py": (_ROTATION, _ROTATION_LONG),
+    "lambdas/rotation/steps.py": (_ROTATION, _ROTATION_LONG),
+    "lambdas/rotation/versions.py": (_ROTATION, _ROTATION_LONG),
+    "lambdas/shared/http.py": ("unit/test_core_http unit/test_core_tls", f"{_CONFLUENT} vendors/test_wire"),
+    "lambdas/shared/properties.py": ("unit/test_core_properties", "infra/test_kinds"),
+    "lambdas/shared/redaction.py": ("unit/test_core_redaction", ""),
+    "lambdas/shared/secrets.py": ("unit/test_core_stores", ""),
+    "lambdas/snowflake/client.py": (_SNOWFLAKE, ""),
+    "lambdas/snowflake/keypair.py": ("unit/test_snowflake_keypair", _SNOWFLAKE),
+    "lambdas/snowflake/sql.py": ("unit/test_snowflake_sql", _SNOWFLAKE),
+}
