@@ -63,13 +63,15 @@ class Warehouses(ObjectType[Warehouse]):
         return self.read(session, options) | {"last_used": started}
 
     def alter_otherwise(self, session: Session, cursor: Cursor, altered: Warehouse) -> bool:
+        now = session.account.clock.now()
+        if not altered.is_running(now):
+            altered.last_used = None  # it has suspended itself, and another AUTO_SUSPEND doesn't resume it
         resuming = cursor.take("RESUME")
         if not resuming and not cursor.take("SUSPEND"):
             return False
         lenient = resuming and cursor.take("IF", "SUSPENDED")
         cursor.end()
         session.require("OPERATE", altered)
-        now = session.account.clock.now()
         if altered.is_running(now) is resuming and not lenient:
             participle = "resumed" if resuming else "suspended"
             raise SqlError("090063", "22000", f"Invalid state. Warehouse '{altered.label}' cannot be {participle}.")

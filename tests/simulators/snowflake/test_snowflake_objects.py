@@ -185,6 +185,10 @@ def test_warehouses_suspend_themselves_and_resume(admin):
     assert admin.rows("SHOW WAREHOUSES")[0]["state"] == "STARTED"
     admin.snowflake.advance(61)
     assert admin.rows("SHOW WAREHOUSES")[0]["state"] == "SUSPENDED"
+    admin.run("ALTER WAREHOUSE W SET AUTO_SUSPEND=0")
+    admin.run("ALTER WAREHOUSE W RESUME")
+    admin.snowflake.advance(1_000_000)
+    assert admin.rows("SHOW WAREHOUSES")[0]["state"] == "STARTED", "0 is never"
 
 
 def test_a_database_comes_with_a_schema_and_managed_access_is_shown(admin):

@@ -173,6 +173,14 @@ def test_ownership_moves_only_with_a_word_on_the_grants_that_there_are(admin):
     assert "USAGE ON DATABASE D TO READER" not in admin.snowflake.objects()["GRANT"]
 
 
+def test_in_a_schema_with_managed_access_its_owner_grants_and_not_the_owner_of_a_table(admin):
+    admin.run("GRANT OWNERSHIP ON ICEBERG TABLE D.S.T TO ROLE READER REVOKE CURRENT GRANTS", role="DEPLOYER")
+    grant = "GRANT SELECT ON ICEBERG TABLE D.S.T TO ROLE ROTATOR"
+    admin.refused(grant, "003001", role="READER")
+    admin.run("ALTER SCHEMA D.S DISABLE MANAGED ACCESS", role="DEPLOYER")
+    admin.run(grant, role="READER")
+
+
 def test_secondary_roles_add_what_the_named_role_lacks_but_make_nothing(admin):
     """A user has them unless it was created without; then it only has the role in the call."""
     admin.run("GRANT ROLE ROTATOR TO USER U")
