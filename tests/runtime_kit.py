@@ -161,7 +161,7 @@ def fire(aws, name, **given):
 
 
 def noting_function(aws, *statements, fails="", **configured):
-    """Its ARN, and what tells the calls that it had so far, as they were."""
+    """Return its ARN, and a function that returns the calls that it had so far."""
     bucket, prefix = aws.new_bucket(), numbered("calls")
     writes = ("s3:PutObject", f"arn:aws:s3:::{bucket}/*")
     role = aws.new_role(writes, *statements)

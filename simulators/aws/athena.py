@@ -8,8 +8,8 @@ them, so IAM decides on every Glue and S3 call of a query, as it does for Athena
     in   any line: run it
     out  {"state": "SUCCEEDED", "columns": …, "rows": …, "scanned": bytes}, or another state with a "reason"
 
-The process ends with its standard input. Stricter than Athena: statements other than SELECT, SHOW TABLES and DESCRIBE
-are malformed, tables that are not Iceberg tables fail, and of the metadata tables only "$snapshots" exists.
+The process ends with its standard input. Stricter than Athena: it runs only SELECT, SHOW TABLES and DESCRIBE, on Iceberg tables
+and their "$snapshots".
 """
 
 from __future__ import annotations
@@ -119,9 +119,8 @@ def main() -> None:
 
 def parse(sql: str) -> exp.Query | re.Match[str]:
     """Return a SELECT, or the match of SHOW or DESCRIBE. Raises Malformed."""
-    for pattern in (_SHOW_TABLES, _DESCRIBE):
-        if match := pattern.fullmatch(sql):
-            return match
+    if match := _SHOW_TABLES.fullmatch(sql) or _DESCRIBE.fullmatch(sql):
+        return match
     try:
         statements = [each for each in sqlglot.parse(sql, dialect="trino") if each is not None]
     except SqlglotError as error:
@@ -174,14 +173,11 @@ class Engine:
         for name, package in _EXTENSIONS.items():
             folder = Path(str(package.__file__)).parent / "extensions"
             self._connection.load_extension(str(next(folder.glob(f"*/{name}.duckdb_extension"))))
-        endpoint = urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc
-        token = _literal(os.environ.get("AWS_SESSION_TOKEN", ""))
-        key_id, secret, region = (
-            _literal(os.environ[f"AWS_{name}"]) for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "REGION")
-        )
+        names = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION")
+        key_id, secret, token, region = (_literal(os.environ.get(f"AWS_{name}", "")) for name in names)
         self._connection.execute(
             f"CREATE SECRET (TYPE s3, KEY_ID {key_id}, SECRET {secret}, SESSION_TOKEN {token}, REGION {region}, "
-            f"ENDPOINT {_literal(endpoint)}, URL_STYLE path, USE_SSL false)"
+            f"ENDPOINT {_literal(urlsplit(os.environ['AWS_ENDPOINT_URL']).netloc)}, URL_STYLE path, USE_SSL false)"
         )
         self._connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
 
@@ -200,19 +196,17 @@ class Engine:
 
     def select(self, tree: exp.Query) -> Result:
         schemas, only_snapshots = self._bind_tables(tree)
-        sql = _translate(tree, schemas)
         self._connection.execute("PRAGMA enable_profiling = 'no_output'")
         self._connection.execute("""SET custom_profiling_settings = '{"TOTAL_BYTES_READ": "true"}'""")
         try:
-            answer = self._connection.execute(sql)
+            answer = self._connection.execute(_translate(tree, schemas))
             described = [(str(column[0]), str(column[1])) for column in answer.description or []]
             rows = answer.fetchall()
         except duckdb.Error as error:
             raise _failure(error) from None
         scanned = int(json.loads(self._connection.get_profiling_information(format="json")).get("total_bytes_read", 0))
         columns = [_column(name.lower(), kind) for name, kind in described]
-        digits = 3 if only_snapshots else 6
-        return Result(columns, [_texts(row, columns, digits) for row in rows], scanned)
+        return Result(columns, [_texts(row, columns, 3 if only_snapshots else 6) for row in rows], scanned)
 
     def _bind_tables(self, tree: exp.Query) -> tuple[dict[str, dict[str, str]], bool]:
         """Make a view for each table of the statement and put its name there. Return the views' columns by name."""
@@ -374,17 +368,13 @@ def _java_number(value: float) -> str:
 
 
 def _write(query: Query, result: Result) -> None:
-    """Put the result and its description into the bucket."""
+    """Put the result and its description into the bucket. Athena doesn't document the format of its own description."""
     url = f"{query.output}.{'csv' if result.header else 'txt'}"
     if result.header:
         header: list[str | None] = [column.name for column in result.columns]
-        lines = [
-            ",".join("" if cell is None else '"' + cell.replace('"', '""') + '"' for cell in row)
-            for row in (header, *result.rows)
-        ]
+        lines = [",".join(map(_quoted, row)) for row in (header, *result.rows)]
     else:
         lines = [str(row[0]) for row in result.rows]
-    # Athena doesn't document the format of its own metadata file.
     described = json.dumps({"ColumnInfo": [column._asdict() for column in result.columns]})
     parts = urlsplit(url)
     s3: Any = boto3.client("s3")
@@ -396,6 +386,10 @@ def _write(query: Query, result: Result) -> None:
             if code in ("AccessDenied", "403"):
                 raise Failed(f"Access denied when writing output to url: {url}. {message}") from None
             raise Failed(f"Writing output to url {url} failed: {code}: {message}") from None
+
+
+def _quoted(cell: str | None) -> str:
+    return "" if cell is None else '"' + cell.replace('"', '""') + '"'
 
 
 def _literal(value: str) -> str:

@@ -58,7 +58,7 @@ class Athena:
         self.table.append(pa.Table.from_pylist([{"Id": 3, "Name": os.urandom(size).hex()}], SCHEMA))
 
     def start(self, sql, client=None, **given):
-        self.table  # noqa: B018  (it is made when it is first needed)
+        self.table  # noqa: B018  (the property creates it)
         request = {"QueryString": sql, "WorkGroup": self.workgroup, "QueryExecutionContext": {"Database": self.database}}
         return (client or self.client).start_query_execution(**(request | given))["QueryExecutionId"]
 

@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in Athena."""
+"""Probes: how AWS differs from stock MiniStack in Athena."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def names_types_as_athena_does(aws):
 
 
 @probe("athena_queries")
-def tells_snapshots(aws):
+def lists_snapshots(aws):
     athena = Athena(aws)
     first = athena.table.current_snapshot()
     athena.table.append(athena.table.scan().to_arrow())

@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in how CloudFormation creates, rolls back and deletes stacks."""
+"""Probes: how AWS differs from stock MiniStack in how CloudFormation creates, rolls back and deletes stacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in the resource types of CloudFormation, and in their properties."""
+"""Probes: how AWS differs from stock MiniStack in the resource types of CloudFormation, and in their properties."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def a_secret_without_a_value_has_none(aws):
 
 
 @probe("cfn_secrets")
-def a_generated_value_keeps_to_what_is_asked(aws):
+def a_generated_value_keeps_to_its_rules(aws):
     wanted = {"PasswordLength": 64, "ExcludePunctuation": True, "SecretStringTemplate": "{}", "GenerateStringKey": "key"}
     created = secret(aws, GenerateSecretString=wanted)
     key = json.loads(aws.secrets.get_secret_value(SecretId=created.resource)["SecretString"])["key"]

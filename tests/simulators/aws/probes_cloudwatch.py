@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in CloudWatch and Step Functions."""
+"""Probes: how AWS differs from stock MiniStack in CloudWatch and Step Functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in EventBridge and its Scheduler."""
+"""Probes: how AWS differs from stock MiniStack in EventBridge and its Scheduler."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def calls_an_api_under_its_role(aws):
 
 
 @probe("scheduler_clock")
-def tells_schedule_and_execution(aws):
+def fills_in_schedule_and_execution(aws):
     schedule, url = sending(aws, input="<aws.scheduler.schedule-arn> <aws.scheduler.execution-id>")
     fired = fire(aws, schedule)
     return fired != {} and letter(aws, url, 0)[0] == f"{fired['schedule']} {fired['execution_id']}"

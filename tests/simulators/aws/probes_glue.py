@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in Glue."""
+"""Probes: how AWS differs from stock MiniStack in Glue."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def finds_a_database_by_its_own_arn(aws):
 
 
 #: One that keeps what it was started with.
-_TELLING = """
+_REPORTING = """
 import importlib.util, json, os, sys, boto3, mine
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-told = {"given": given, "module": mine.value, "submit": os.environ["PYSPARK_SUBMIT_ARGS"]}
-told["sees"] = importlib.util.find_spec("glue_jobs") is not None
-boto3.client("s3").put_object(Bucket=given["--bucket"], Key="told", Body=json.dumps(told))
+report = {"given": given, "module": mine.value, "submit": os.environ["PYSPARK_SUBMIT_ARGS"]}
+report["sees"] = importlib.util.find_spec("glue_jobs") is not None
+boto3.client("s3").put_object(Bucket=given["--bucket"], Key="report", Body=json.dumps(report))
 """
 
 
@@ -87,11 +87,11 @@ def runs_the_script_with_its_zip(aws):
     bucket = aws.new_bucket()
     writes = ("s3:PutObject", f"arn:aws:s3:::{bucket}/*")
     given = {"--bucket": bucket, "--a": "job's", "--b": "job's", "--conf": "spark.c=1 --conf spark.d=2"}
-    job = new_job(aws, _TELLING, writes, modules={"mine.py": "value = 'from the zip'"}, arguments=given)
+    job = new_job(aws, _REPORTING, writes, modules={"mine.py": "value = 'from the zip'"}, arguments=given)
     record = kit.run(aws, job, a="run's")
     if aws.s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0:
         return False
-    result = json.load(aws.s3.get_object(Bucket=bucket, Key="told")["Body"])
+    result = json.load(aws.s3.get_object(Bucket=bucket, Key="report")["Body"])
     same = {"--a": "run's", "--b": "job's", "--JOB_NAME": job, "--JOB_RUN_ID": record["Id"]}
     result["conf"] = [pair in result["submit"] for pair in ("--conf spark.c=1 ", "--conf spark.d=2 ")]
     match = tuple(result[name] for name in ("module", "sees", "conf", "given"))
@@ -99,7 +99,7 @@ def runs_the_script_with_its_zip(aws):
 
 
 @probe("glue_runs")
-def tells_why_a_run_failed(aws):
+def says_why_a_run_failed(aws):
     scripts = ("raise ValueError('no such table')", "import sys\nsys.exit(3)", "import sys\nsys.exit(0)")
     records = [kit.run(aws, new_job(aws, script)) for script in scripts]
     result = [(record["JobRunState"], record.get("ErrorMessage")) for record in records]
@@ -161,7 +161,7 @@ def keeps_what_a_run_writes(aws):
 
 
 @probe("glue_runs")
-def tells_the_end_of_a_run(aws):
+def puts_an_event_at_the_end_of_a_run(aws):
     function, calls = noting_function(aws)
     job = new_job(aws, "import sys\nsys.exit(3)")
     kit.aim(aws, kit.new_rule(aws, {"source": ["aws.glue"], "detail": {"jobName": [job]}}), function)

@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in Lambda."""
+"""Probes: how AWS differs from stock MiniStack in Lambda."""
 
 from __future__ import annotations
 

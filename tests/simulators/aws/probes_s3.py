@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in Amazon S3."""
+"""Probes: how AWS differs from stock MiniStack in Amazon S3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in Secrets Manager."""
+"""Probes: how AWS differs from stock MiniStack in Secrets Manager."""
 
 from __future__ import annotations
 

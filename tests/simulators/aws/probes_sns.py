@@ -1,4 +1,4 @@
-"""What tells AWS from stock MiniStack in SNS."""
+"""Probes: how AWS differs from stock MiniStack in SNS."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def waits_for_the_recipient(aws):
 
 
 @probe("sns_mail")
-def does_not_tell_the_arn_before(aws):
+def hides_the_arn_before_confirmation(aws):
     return subscribed(aws, ReturnSubscriptionArn=False)[-1] == "pending confirmation"
 
 

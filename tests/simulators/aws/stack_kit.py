@@ -11,7 +11,7 @@ _numbers = itertools.count(1)
 
 
 class Stack:
-    """Of a resource of this type, with these properties; `resource` is its physical id, empty where none was made."""
+    """A stack of one resource of this type; `resource` is its physical id, empty if none was created."""
 
     def __init__(self, aws, resource_type, **properties):
         self._stacks, self.name, self._type = aws.client("cloudformation"), f"one-resource-{next(_numbers)}", resource_type

@@ -37,7 +37,7 @@ def test_an_extent_outlives_the_name_of_its_file(whole, tmp_path):
     assert b"".join(whole.chunks()) == CONTENT
 
 
-def test_an_extent_whose_file_has_become_shorter_says_so(whole, tmp_path):
+def test_an_extent_of_a_file_that_became_shorter_raises(whole, tmp_path):
     os.truncate(tmp_path / "file", CHUNK + 1)
     with pytest.raises(OSError, match=f"{CHUNK + 4} bytes are missing"):
         list(whole.chunks())

@@ -1,4 +1,4 @@
-"""A deployment's run time in the embedded AWS, under IAM: a schedule is due, its job runs on Spark, its end is told."""
+"""A deployment's run time in the embedded AWS, under IAM: a schedule is due, its job runs on Spark, its end is announced."""
 
 from __future__ import annotations
 
