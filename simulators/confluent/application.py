@@ -14,7 +14,7 @@ from simulators.confluent.errors import ApiError
 from simulators.confluent.http import CONTROL, FLINK, ICEBERG, KAFKA, REGISTRY, Answer, Call, Route, authenticate
 from simulators.confluent.limits import RateLimit
 from simulators.confluent.model import ApiKey, KeyKind, Plane
-from simulators.confluent.record_reader import Bad, Reader
+from simulators.confluent.record_reader import BadRecord, Reader
 from simulators.confluent.routes import ROUTES
 from simulators.confluent.simulation import Simulation
 from simulators.core import control, server
@@ -135,8 +135,8 @@ def _rendered(answer: Answer, told: dict[str, str]) -> Response:
     return Response(json.dumps(answer.body, separators=(",", ":")), answer.status, headers, answer.content_type)
 
 
-def _record(record: Record | Bad) -> dict[str, Any]:
-    if isinstance(record, Bad):
+def _record(record: Record | BadRecord) -> dict[str, Any]:
+    if isinstance(record, BadRecord):
         return {"partition": record.message.partition, "offset": record.message.offset, "problem": record.problem}
     position = {"partition": record.partition, "offset": record.offset, "timestamp": record.timestamp}
     return position | {"value": None if record.value is None else {name: _plain(each) for name, each in record.value.items()}}
