@@ -195,6 +195,7 @@ class CatalogIntegration(Resource):
     database: str
     phase: str = "PENDING"
     message: str = ""
+    suspended: bool = False
     deleting: bool = False
     last_sync: float = 0
 

@@ -53,11 +53,11 @@ class CatalogIntegrations(Kind[CatalogIntegration]):
     def updated(self, org: Organization, record: CatalogIntegration, body: Fields) -> None:
         """A failed one starts again when it is resumed."""
         if "suspended" in body and not body.flag("suspended") and record.phase == "FAILED":
-            record.phase, record.message = "PENDING", ""
+            record.phase, record.message, record.suspended = "PENDING", "", False
             self.created(org, record)
 
     def read_only(self, org: Organization, record: CatalogIntegration) -> dict[str, Any]:
-        return {"suspended": False}
+        return {"suspended": record.suspended}
 
     def status(self, org: Organization, record: CatalogIntegration) -> dict[str, Any]:
         status = {"phase": record.phase} | ({"error_message": record.message} if record.message else {})
