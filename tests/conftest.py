@@ -1,8 +1,9 @@
 """How Hypothesis searches: the same examples each time, so that a failure is one of the code and not of the day.
 
-`pytest --hypothesis-profile=search` looks for others. And the lake of the tests that run the real job: one embedded AWS
-and one Spark session for all of them. Tests marked `cluster` run a second time, on executors that are processes of their own,
-as Glue's are, and that import the job from the zip that ships. The whole Spark suite runs there with
+`pytest --hypothesis-profile=search` looks for others. And the lake of the tests that run the real job: one embedded AWS and one
+Spark session for all of them. Tests marked `cluster` run a second time at night, on executors that are processes of their own, as
+Glue's are, and that import the job from the zip that ships; those marked `only` run there every day. The whole Spark suite runs
+there with
 
     pytest tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 """
@@ -76,9 +77,11 @@ def pytest_addoption(parser):
 
 def pytest_generate_tests(metafunc):
     if (marked := metafunc.definition.get_closest_marker("cluster")) and not metafunc.config.getoption("master"):
-        # None is what a test without this parameter gets too, so that both kinds share a session.
-        masters = {"cluster": CLUSTER} if marked.kwargs.get("only") else {"local": None, "cluster": CLUSTER}
-        metafunc.parametrize("spark", masters.values(), ids=masters, indirect=True, scope="session")
+        if marked.kwargs.get("only"):
+            masters = [pytest.param(CLUSTER, id="cluster")]
+        else:  # None is what a test without this parameter gets too, so that both share a session
+            masters = [pytest.param(None, id="local"), pytest.param(CLUSTER, id="cluster", marks=pytest.mark.deep)]
+        metafunc.parametrize("spark", masters, indirect=True, scope="session")
 
 
 def pytest_xdist_make_scheduler(config, log):

@@ -118,8 +118,15 @@ def test_events_without_a_time_of_their_own_are_no_riddle(clone, own):
     assert "report of each" not in said.out, "no window was published"
 
 
-def test_the_shipped_exports_run_on_executors_of_their_own_and_give_what_the_pages_show(clone):
-    done = clone.run("demo", "--master", "local-cluster[2,1,1024]")
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param((), id="local"),
+        pytest.param(("--master", "local-cluster[2,1,1024]"), id="executors", marks=pytest.mark.deep),
+    ],
+)
+def test_the_shipped_exports_give_what_the_pages_show(clone, options):
+    done = clone.run("demo", *options)
     assert done.code == 0, done.err
     progress, results = blocks(ROOT / "README.md", "make demo")[0].split("\n\n", 1)
     assert [line for line in progress.splitlines()[1:] if line not in without_times(done.err).splitlines()] == []
