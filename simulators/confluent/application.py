@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from simulators.confluent.errors import ApiError
-from simulators.confluent.http import CONTROL, FLINK, ICEBERG, KAFKA, REGISTRY, Answer, Call, Route, authenticate
+from simulators.confluent.http import CONTROL, FLINK, ICEBERG, KAFKA, REGISTRY, Answer, Api, Call, Route, authenticate
 from simulators.confluent.limits import RateLimit
 from simulators.confluent.model import ApiKey, KeyKind, Plane
 from simulators.confluent.record_reader import BadRecord, Reader
@@ -55,13 +55,9 @@ class Application(server.Application):
             return self._answer(route, parameters, request, body, request_id)
         except ApiError as error:
             error.status = instead.get(error.status, error.status)
-            content_type, content = api.render(error, request_id)
-            headers = error.headers | {"X-Request-Id": request_id}
-            return Response(content, error.status, headers, content_type)
-
-    def failed(self) -> Response:
-        content_type, content = CONTROL.render(ApiError(500, "The simulator failed; its log has the reason"), "")
-        return Response(content, 500, media_type=content_type)
+            return _error(api, error, request_id)
+        except Exception:
+            return _error(api, ApiError(500, server.log_failure(request)), request_id)
 
     def _limit(self, request: control.Request) -> control.Response:
         limit = self._confluent.limit = RateLimit(**request.document())
@@ -98,6 +94,11 @@ class Application(server.Application):
             request.url.path,
         )
         return _rendered(route.handler(call), told)
+
+
+def _error(api: Api, error: ApiError, request_id: str) -> Response:
+    content_type, content = api.render(error, request_id)
+    return Response(content, error.status, error.headers | {"X-Request-Id": request_id}, content_type)
 
 
 def _find(plane: Plane, request: Request) -> tuple[Route, dict[str, str]]:

@@ -262,11 +262,11 @@ def create_acl(call: Call) -> Answer:
 
 def create_acls(call: Call) -> Answer:
     cluster = _alterable(call)
-    wanted = [_checked_acl(call, each) for each in call.body.get("data", [])]
-    if not wanted:
-        raise ApiError(400, "data must hold at least one ACL", code=40002)
-    for each in wanted:
-        _add_acl(cluster, each)
+    data = call.body.get("data")
+    if not isinstance(data, list) or not data or not all(isinstance(each, dict) for each in data):
+        raise ApiError(400, "data must be a list of at least one ACL", code=40002)
+    for acl in [_checked_acl(call, each) for each in data]:
+        _add_acl(cluster, acl)
     return Answer(201)
 
 

@@ -41,7 +41,7 @@ class Simulation(Protocol):
 class Application:
     """Serves one call at a time, in a thread of its own, so that a call that waits for AWS doesn't block the others' bytes.
 
-    A subclass has the API: `respond` for a call, `failed` for one on which the simulator itself failed. Controls are
+    A subclass has the API: `respond` answers a call, also one on which the simulator itself fails. Controls are
 
         GET  /_simulator        {"now": time, "objects": {type: [names]}}
         POST /_simulator/clock  {"advance": seconds}; answers as GET
@@ -72,19 +72,12 @@ class Application:
     def respond(self, request: requests.Request, body: bytes) -> Response:
         raise NotImplementedError
 
-    def failed(self) -> Response:
-        raise NotImplementedError
-
     def _response(self, request: requests.Request, body: bytes) -> Response:
         if request.url.path.startswith(control.PREFIX):
             called = control.find(self._controls, request.method, request.url.path)
             answer = control.run(called, control.Request(request.query_params, body))
             return Response(answer.body, answer.status, media_type=answer.content_type)
-        try:
-            return self.respond(request, body)
-        except Exception:
-            _LOG.exception("%s %s", request.method, request.url.path)
-            return self.failed()
+        return self.respond(request, body)
 
     def _advance(self, request: control.Request) -> control.Response:
         self._simulation.clock.advance(float(request.document()["advance"]))
@@ -93,6 +86,12 @@ class Application:
     def _reset(self, _: control.Request) -> control.Response:
         self._simulation.reset()
         return control.as_json(self._simulation.credentials)
+
+
+def log_failure(request: requests.Request) -> str:
+    """Log the exception that is being handled, and return the message for the client."""
+    _LOG.exception("%s %s", request.method, request.url.path)
+    return "The simulator failed; its log has the reason"
 
 
 def bound(port: int = 0) -> socket.socket:

@@ -47,9 +47,8 @@ class Application(server.Application):
             return self._answer(request, body)
         except CallRefused as refused:
             return answers.refusal(refused)
-
-    def failed(self) -> Response:
-        return answers.refusal(CallRefused(500, "390500", "The simulator failed; its log has the reason"))
+        except Exception:
+            return answers.refusal(CallRefused(500, "390500", server.log_failure(request)))
 
     def _behavior(self, request: control.Request) -> control.Response:
         self._snowflake.account.behavior.change(request.document())
