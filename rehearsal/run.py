@@ -68,6 +68,8 @@ def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[
     """Run the rehearsal and return its document. Raises CommandFailed, with the path of the report, if a phase fails."""
     plan = _load_rehearsable(stage)
     target.require_writable(out)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; commands would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         bootstrap.prepare_flink()
     except (SetupFailed, OSError) as error:
