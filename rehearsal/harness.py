@@ -70,8 +70,8 @@ def until(poll: Callable[[], Any], message: str, seconds: float = _PATIENCE_SECO
     return answer
 
 
-#: What a command needs of a checkout. The rest is what set-up has installed, and is linked.
-PARTS: Final = (
+#: What the commands need of a checkout. `make setup` has installed the rest, which is linked.
+_PARTS: Final = (
     "app.py", "cdk.json", "deployments", "exports", "flink", "glue_jobs", "lakeferry", "lambdas", "package-lock.json",
     "package.json", "rehearsal", "simulators", "stacks", "topics",
 )  # fmt: skip
@@ -82,7 +82,7 @@ _COMMAND_SECONDS: Final = 1500.0
 def copy_project(root: Path) -> None:
     cdk.command_line(node.find())  # fetched where it isn't there yet
     glue_zip()  # into build/
-    for part in PARTS:
+    for part in _PARTS:
         if (ROOT / part).is_file():
             shutil.copy(ROOT / part, root / part)
         else:
@@ -91,23 +91,9 @@ def copy_project(root: Path) -> None:
         (root / part).symlink_to(ROOT / part)
 
 
-@attrs.frozen
-class Result:
-    """What a command that has ended printed."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.out)
-        return document
-
-
 @attrs.define
 class Project:
-    """The copy in `root`. `printed` is what the commands of `show` printed, by their words."""
+    """A copy of the project, in `root`. `printed` has the output of each command that `show` ran, by the command's words."""
 
     root: Path
     stage: str
@@ -144,7 +130,7 @@ class Project:
         return self._document(process, words, code)
 
     def talk(self, words: str, answers: Sequence[tuple[str, str]]) -> tuple[int, str]:
-        """Run a command on a terminal (terminal.py)."""
+        """Run a command on a terminal, as the function `talk` does."""
         return talk([*words.split(), *self._stage()], self._environment(), answers, self.root)
 
     def _start(self, words: str) -> subprocess.Popen[str]:
@@ -174,7 +160,10 @@ class Project:
 
 
 def talk(words: Sequence[str], environment: Mapping[str, str], answers: Sequence[tuple[str, str]], root: Path) -> tuple[int, str]:
-    """Return the exit code and the terminal's text. `answers` are pairs: the text to wait for, and what is typed then."""
+    """Run a command on a terminal; return its exit code and what the terminal showed.
+
+    `answers` are pairs: a text to wait for, and what to type then. Raises CheckFailed if one of the texts never appears.
+    """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "lakeferry", *words],
@@ -195,7 +184,7 @@ def talk(words: Sequence[str], environment: Mapping[str, str], answers: Sequence
     os.close(ours)
     code = process.wait(_COMMAND_SECONDS)
     if left:
-        raise AssertionError(f"the terminal never showed {left[0][0]!r}:\n{shown}")
+        raise CheckFailed(f"the terminal never showed {left[0][0]!r}:\n{shown}")
     return code, shown
 
 

@@ -79,9 +79,9 @@ class Application(server.Application):
         key = authenticate(organization, api, request.headers.get("authorization", "")) if api.key else NOBODY
         now = organization.clock.now()
         within = limit.take(key.id, now)
-        told = limit.told(api, key.id, now) | {"X-Request-Id": request_id}
+        headers = limit.rate_headers(api, key.id, now) | {"X-Request-Id": request_id}
         if not within:
-            return Response(b"", 429, told | limit.retry_after(api, now), "text/html" if api is KAFKA else None)
+            return Response(b"", 429, headers | limit.retry_after(api, now), "text/html" if api is KAFKA else None)
         call = Call(
             organization,
             parameters,
@@ -93,7 +93,7 @@ class Application(server.Application):
             organization.addresses[api.plane],
             request.url.path,
         )
-        return _rendered(route.handler(call), told)
+        return _rendered(route.handler(call), headers)
 
 
 def _error(api: Api, error: ApiError, request_id: str) -> Response:
@@ -129,8 +129,8 @@ def _parsed(request: Request, body: bytes) -> dict[str, Any]:
     return document
 
 
-def _rendered(answer: Answer, told: dict[str, str]) -> Response:
-    headers = {**answer.headers, **told}
+def _rendered(answer: Answer, headers: dict[str, str]) -> Response:
+    headers = {**answer.headers, **headers}
     if answer.body is None:
         return Response(b"", answer.status, headers)
     return Response(json.dumps(answer.body, separators=(",", ":")), answer.status, headers, answer.content_type)

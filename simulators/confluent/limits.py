@@ -1,4 +1,4 @@
-"""The rate limit, off until a test asks for one. Each service tells of it in its own way."""
+"""The rate limit, off until a test sets one. The services send different headers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Final
 
 import attrs
 
-from simulators.confluent.http import CONNECT, CONTROL, FLINK, KAFKA, ROLE_BINDINGS, TABLEFLOW, Api
+from simulators.confluent.http import CONNECT, CONTROL, ROLE_BINDINGS, TABLEFLOW, Api
 
 _ALL_HEADERS: Final = (CONTROL, ROLE_BINDINGS, TABLEFLOW)
-_SILENT: Final = (FLINK, KAFKA)
 
 
 @attrs.define
@@ -34,8 +33,8 @@ class RateLimit:
         self._counted[key] += 1
         return self._counted[key] <= self.calls
 
-    def told(self, api: Api, key: str, now: float) -> dict[str, str]:
-        """Headers of any answer; the reset is in seconds from now."""
+    def rate_headers(self, api: Api, key: str, now: float) -> dict[str, str]:
+        """Return the headers of every response; the reset is in seconds from now."""
         if not self.calls or not self.headers or api not in _ALL_HEADERS:
             return {}
         left = max(0, self.calls - self._counted[key])
@@ -43,9 +42,9 @@ class RateLimit:
         return {"X-RateLimit-Limit": str(self.calls), "X-RateLimit-Remaining": str(left), "X-RateLimit-Reset": reset}
 
     def retry_after(self, api: Api, now: float) -> dict[str, str]:
-        """The header of a 429, where the service sends one."""
-        telling = self.headers and api in (*_ALL_HEADERS, CONNECT) and api not in _SILENT
-        return {"Retry-After": str(self._reset(now))} if telling else {}
+        """Return the header of a 429, where the service sends one."""
+        sent = self.headers and api in (*_ALL_HEADERS, CONNECT)
+        return {"Retry-After": str(self._reset(now))} if sent else {}
 
     def _reset(self, now: float) -> int:
         return int(self.seconds - now % self.seconds) + 1

@@ -82,9 +82,11 @@ class SalesMix:
     def __post_init__(self) -> None:
         for name in ("amended", "cancelled", "returned", "duplicates", "late", "guests", "awkward"):
             if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name}: {getattr(self, name)} is no share. Give a number from 0 to 1")
+                raise ValueError(f"{name}: expected a number from 0 to 1, got {getattr(self, name)}")
         if self.orders < 0 or self.customers < SMALLEST_CROWD or self.late_days < 1:
-            raise ValueError(f"orders from 0, customers from {SMALLEST_CROWD} and late_days from 1 are taken, found {self}")
+            raise ValueError(
+                f"orders must be at least 0, customers at least {SMALLEST_CROWD} and late_days at least 1, got {self}"
+            )
 
 
 def sales_orders(

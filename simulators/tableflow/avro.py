@@ -210,8 +210,8 @@ def _plain(schema: Mapping[str, Any], path: tuple[str, ...]) -> Node:
 
 def _decimal(precision: Any, scale: Any, path: tuple[str, ...]) -> Decimal:
     if precision not in range(1, _MAX_PRECISION + 1) or scale not in range(precision + 1):
-        told = f"decimal({precision}, {scale}) has no place in Iceberg"
-        raise _refused(path, f"{told}, which takes a precision of 1 to {_MAX_PRECISION} and a scale up to it")
+        limits = f"which takes a precision of 1 to {_MAX_PRECISION} and a scale up to it"
+        raise _refused(path, f"Iceberg has no decimal({precision}, {scale}), {limits}")
     return Decimal(precision, scale)
 
 

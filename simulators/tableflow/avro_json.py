@@ -151,9 +151,9 @@ def _text(value: Any) -> str:
     return value
 
 
-def _symbol(symbols: frozenset[str], told: str, value: Any) -> str:
+def _symbol(symbols: frozenset[str], listed: str, value: Any) -> str:
     if not isinstance(value, str) or value not in symbols:
-        raise _Wrong(f"expected one of {told}, found {shown(value)}")
+        raise _Wrong(f"expected one of {listed}, found {shown(value)}")
     return value
 
 

@@ -226,6 +226,6 @@ def _require_one(name: str, what: str, count: int | None) -> None:
 def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
     for each in records:
         if each.value is None:
-            told = f"partition {each.partition}, offset {each.offset}: a tombstone"
-            raise RecordError(f"topic {name}, {told}, which an append table can't hold. Use an upsert table")
+            position = f"partition {each.partition}, offset {each.offset}"
+            raise RecordError(f"topic {name}, {position}: an append table can't hold a tombstone. Use an upsert table")
     return records

@@ -349,7 +349,7 @@ _LIFECYCLE_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
     "NoncurrentVersionExpiration": ("NoncurrentVersionExpiration", ""),
     "AbortIncompleteMultipartUpload": ("AbortIncompleteMultipartUpload", ""),
 }
-#: How a property is said to S3, and the name that S3's calls have for it.
+#: The operation of S3 that sets a property, and the property's name in its request.
 _SETTINGS: Final[Mapping[str, tuple[Callable[[Any], tuple[str, Any]], str]]] = {
     "BucketEncryption": (_bucket_encryption, "encryption"),
     "LifecycleConfiguration": (_lifecycle, "lifecycle"),

@@ -100,7 +100,7 @@ class Part(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """An upload that is accepted, with the parts it shall consist of and the checksum that this gives."""
+    """An upload that is accepted, with its parts and the checksum of them."""
 
     bucket_name: str
     key: str

@@ -136,7 +136,7 @@ def test_records_are_cut_into_commits_by_time_of_arrival(tmp_path):
 def test_a_tombstone_can_not_be_appended(tmp_path):
     flow = writer(tmp_path)
     flow.create_table(THINGS)
-    with pytest.raises(RecordError, match="partition 0, offset 1: a tombstone"):
+    with pytest.raises(RecordError, match="partition 0, offset 1: an append table"):
         flow.append("things", Log("things", 1).append([sent("a", {"n": 1}), sent("a", None)]))
     assert not [name for name in files_below(tmp_path) if name.endswith(".parquet")]
 

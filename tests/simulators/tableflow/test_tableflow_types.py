@@ -155,7 +155,7 @@ RECURSIVE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type
         ([("tree", RECURSIVE)], "field tree.next: record Node contains itself"),
         ([("x", "null")], "field x: the type is 'null'"),
         ([("x", ["null"])], "field x: the type is null alone"),
-        ([("x", logical("bytes", "decimal", precision=39))], "field x: decimal(39, 0) has no place in Iceberg"),
+        ([("x", logical("bytes", "decimal", precision=39))], "field x: Iceberg has no decimal(39, 0)"),
         ([("x", logical("bytes", "decimal", scale=2))], "field x: decimal(None, 2)"),
         ([("x", logical("bytes", "decimal", precision=2, scale=3))], "scale must be less than or equal"),
         ([("x", logical("long", "timestamp-nanos"))], "field x: timestamp-nanos needs Iceberg format 3"),

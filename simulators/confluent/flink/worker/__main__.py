@@ -106,7 +106,7 @@ def _type(column: Any) -> Any:
 
 
 def _tree(kind: Any) -> dict[str, Any]:
-    """As the vendor's API describes a type."""
+    """Return a type as Confluent's API describes it."""
     name = kind.getTypeRoot().name()
     tree: dict[str, Any] = {"type": name, "nullable": kind.isNullable()}
     children = list(kind.getChildren())
@@ -114,8 +114,8 @@ def _tree(kind: Any) -> dict[str, Any]:
         named = zip(kind.getFieldNames(), children, strict=True)
         return tree | {"fields": [{"name": field, "field_type": _tree(child)} for field, child in named]}
     inner = zip(_CHILDREN.get(name, ()), children, strict=False)
-    measured = {told: getattr(kind, method)() for told, method in _MEASURES.get(name, ())}
-    return tree | {told: _tree(child) for told, child in inner} | measured
+    measured = {name: getattr(kind, method)() for name, method in _MEASURES.get(name, ())}
+    return tree | {name: _tree(child) for name, child in inner} | measured
 
 
 def _quoted(name: str) -> str:
@@ -123,14 +123,14 @@ def _quoted(name: str) -> str:
 
 
 def _message(error: Py4JJavaError) -> str:
-    """The first lines of the exception and of what it came from."""
-    told: list[str] = []
+    """Return the first line of the exception and of its causes."""
+    messages: list[str] = []
     cause = error.java_exception
-    while cause is not None and len(told) < 3:
+    while cause is not None and len(messages) < 3:
         if text := cause.getMessage():
-            told.append(str(text).splitlines()[0])
+            messages.append(str(text).splitlines()[0])
         cause = cause.getCause()
-    return " ".join(dict.fromkeys(told)) or "the query failed"
+    return " ".join(dict.fromkeys(messages)) or "the query failed"
 
 
 if __name__ == "__main__":
