@@ -110,6 +110,19 @@ def test_keys_that_snowflake_would_not_take_are_refused():
         keypair.load(Secret(pem(rsa.generate_private_key(public_exponent=65537, key_size=1024))))
 
 
+@pytest.mark.parametrize("damaged", ["e", "d dmp1", "d dmq1", "d iqmp"])
+def test_a_damaged_key_that_signs_nothing_valid_is_refused(key, damaged):
+    """OpenSSL repairs damage to one of the private numbers by means of the others."""
+    numbers = key.private_numbers()
+    parts = {name: getattr(numbers, name) for name in ("p", "q", "d", "dmp1", "dmq1", "iqmp")}
+    parts["e"] = numbers.public_numbers.e
+    parts |= {name: parts[name] ^ 4 for name in damaged.split()}
+    public = rsa.RSAPublicNumbers(parts.pop("e"), numbers.public_numbers.n)
+    written = rsa.RSAPrivateNumbers(**parts, public_numbers=public).private_key(unsafe_skip_rsa_key_validation=True)
+    with pytest.raises(UnusableKey, match="damaged"):
+        keypair.load(Secret(pem(written)))
+
+
 def test_a_pair_shows_nothing_of_its_private_half():
     token = pair().token("A", "U", now=NOW, seconds=60)
     shown = f"{pair()!r} {pair().private_pem} {token} {[pair()]}"
