@@ -6,7 +6,7 @@ LAMBDA_PYTHON ?= 3.14
 FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py test_resources_*.py test_rotation_*.py test_cleanup.py test_watch.py test_notification_*.py $(addsuffix .py,$(addprefix test_snowflake_,base_kinds client grant keypair lifecycle sql tables trust user)))
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
-.PHONY: demo test test-functions test-rehearsal test-simulators rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
+.PHONY: demo test test-functions test-slow test-simulators rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
@@ -27,10 +27,10 @@ test-simulators:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m 'simulators and not deep' tests/simulators
 
-# `make rehearse`, and checks of its report and of the tutorial's transcript.
-test-rehearsal:
+# The rehearsal with checks of its report and of the tutorial's transcript, and tests that start Java for themselves.
+test-slow:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
-	@$(BIN)/python -m pytest -m rehearsal tests/rehearsal
+	@$(BIN)/python -m pytest -m 'slow and not deep'
 
 rehearse:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink

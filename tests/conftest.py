@@ -11,8 +11,11 @@ there with
 from __future__ import annotations
 
 import functools
+import os
+import random
 import signal
 import sys
+from collections import defaultdict
 
 import boto3
 import botocore.session
@@ -73,6 +76,28 @@ CLUSTER = "local-cluster[2,1,1024]"
 
 def pytest_addoption(parser):
     parser.addoption("--master", help=f"the Spark master of all tests that run the job, like {CLUSTER}")
+    parser.addoption(
+        "--sample-seed", type=int, default=17, help="draws the cases of tests marked `sampled`, and the lives of resources"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Cases of a sampled test that are not drawn are slow."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases[item.path, item.originalname].append(item)
+    for (_, name), all_of_them in cases.items():
+        (count,) = all_of_them[0].get_closest_marker("sampled").args
+        drawn = random.Random(f"{config.getoption('sample_seed')} {name}").sample(all_of_them, min(count, len(all_of_them)))
+        for item in all_of_them:
+            if item not in drawn:
+                item.add_marker(pytest.mark.slow)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    terminalreporter.write_line(f"samples are drawn with --sample-seed {config.getoption('sample_seed')}")
 
 
 def pytest_generate_tests(metafunc):
@@ -117,6 +142,8 @@ def spark(lake_aws, warehouse, request):
     master = getattr(request, "param", None) or request.config.getoption("master") or local_spark.LOCAL
     path = list(sys.path)
     java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
+    # Each query of a test runs once or twice. The second compiler, which optimises what runs often, takes a fifth of the time.
+    os.environ["SPARK_SUBMIT_OPTS"] += " -XX:TieredStopAtLevel=1"
     yield session.start(warehouse)
     local_spark.end(java_home)
     sys.path[:] = path  # the driver's session puts the zip there

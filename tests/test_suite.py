@@ -23,6 +23,11 @@ def test_hangs():
 def test_is_skipped():
     pass
 
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("case", range(5))
+def test_has_cases(case):
+    pass
+
 def test_an_interrupt_reaches_a_child():
     child = subprocess.Popen([sys.executable, "-c", "print(1, flush=True); input()"], stdin=-1, stdout=-1, stderr=-1)
     child.stdout.readline()
@@ -58,7 +63,7 @@ def test_a_test_that_hangs_fails_with_its_stack(ran):
 def test_skipped_tests_are_listed_with_their_reason_before_the_closing_line(ran):
     *before, closing = ran.strip().splitlines()
     assert any(line.startswith("SKIPPED [1]") and "its data is not in the repository" in line for line in before)
-    assert closing.startswith("1 failed, 1 passed, 1 skipped in ")
+    assert closing.startswith("1 failed, 3 passed, 1 skipped, 3 deselected in ")
 
 
 def test_interrupts_work_in_the_background(ran):

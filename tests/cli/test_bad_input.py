@@ -108,6 +108,7 @@ def test_a_deployment_that_the_rehearsal_has_no_checks_for_is_refused_before_any
     assert not (files / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_rehearsal_installs_flink_itself_and_says_why_it_could_not(clone, tmp_path):
     said = clone.run("rehearse", "--json", changes={"UV_OFFLINE": "1", "UV_CACHE_DIR": str(tmp_path)})
     shutil.rmtree(clone.root / ".venv-flink")

@@ -19,6 +19,7 @@ from lake import AS_OF, MONDAY, ROOT, WEEK, column, contract, topic_of
 from promises import promised
 
 from exports import contracts
+from lakeferry.local import spark as local_spark
 
 TOPIC = topic_of(("who", "string"), ("n", "int"))
 CONTRACT = contract(
@@ -86,6 +87,7 @@ def test_two_commands_do_not_use_the_demo_at_once(clone, own):
     assert clone.run("query", "SELECT count(*) FROM things", "--json").document["source"].startswith("the last demo")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("done")
 def test_a_second_run_of_what_the_demo_left_publishes_nothing_new(clone):
     first, second = (clone.root / place / "things" / WEEK for place in ("delivered", "again"))
@@ -108,6 +110,7 @@ def test_a_time_to_come_is_refused_before_anything_is_written(clone, own):
     assert "tables" not in said.err
 
 
+@pytest.mark.slow
 def test_events_without_a_time_of_their_own_are_no_riddle(clone, own):
     """They count as received now, in a window that is not over."""
     (clone.root / "timeless.avsc").write_text(json.dumps(TOPIC.schema))
@@ -118,6 +121,7 @@ def test_events_without_a_time_of_their_own_are_no_riddle(clone, own):
     assert "report of each" not in said.out, "no window was published"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -149,14 +153,20 @@ def without_times(text: str) -> str:
     return re.sub(r"\S*/lakeferry query", "lakeferry query", re.sub(r"\d+ s\b", "… s", text))
 
 
-@pytest.mark.parametrize("master", ["", "nonsense", "local[two]", "local-cluster[2]"])
-def test_a_master_that_spark_does_not_know_is_refused(clone, own, master):
-    said = clone.run("demo", *own, "--master", master, "--out", "nowhere")
+def test_a_master_that_spark_does_not_know_is_refused(clone, own):
+    said = clone.run("demo", *own, "--master", "local[two]", "--out", "nowhere")
     assert said.code == 2
     assert "SPARK-MASTER" in said.err
     assert "local-cluster[2,1,1024]" in said.err
 
 
+@pytest.mark.parametrize("master", ["", "nonsense", "local[two]", "local-cluster[2]"])
+def test_only_masters_of_spark_are_accepted(master):
+    with pytest.raises(local_spark.BadMaster):
+        local_spark.prepare(master=master)
+
+
+@pytest.mark.slow
 def test_ctrl_c_stops_all_that_the_demo_started(clone, own):
     process = clone.start("demo", *own, "--out", "stopped")
     assert process.stderr is not None
@@ -198,6 +208,7 @@ with exporting.spark(Output()):
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_java_works_prints_no_trace(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "pipe")]

@@ -104,6 +104,7 @@ def test_an_out_that_is_a_file_is_reported(stocked, tmp_path):
     assert str(tmp_path / "taken") in refused.value.message
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("words", "changes", "exit_code", "code", "names"),
     [

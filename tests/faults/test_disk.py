@@ -6,6 +6,7 @@ import random
 import resource
 
 import job_process
+import pytest
 from lake import AS_OF
 from things import LINES, TOPIC, events, files_of, uploads_of
 from waiting import PATIENCE
@@ -18,6 +19,7 @@ def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (512 * KILOBYTE, 512 * KILOBYTE))
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_leaves_nothing(lake):
     drawn = random.Random(7)
     lake.commit(TOPIC, *(event | {"text": drawn.randbytes(4 * KILOBYTE).hex()} for event in events(160)), at=AS_OF)

@@ -51,6 +51,7 @@ MALFORMED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", MALFORMED)
 def test_a_secret_in_another_form_is_refused_without_being_told(stocked, what):
     store(stocked, **MALFORMED[what])

@@ -1,4 +1,7 @@
-"""SIGKILL of the real process at the moments at which most is at stake; the next run then does it all, once."""
+"""SIGKILL of the real process at the moments at which most is at stake; the next run then does it all, once.
+
+Every single call is tried in test_kill_everywhere.py.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,6 @@ POINTS = {
     "upload-completed": (s3("POST", "*/data/*", uploadId="*"), False),
     "visible": (s3("PUT", "*/manifests/*"), True),
 }
-#: The points that are tried every day; the others by night, as every single call in test_kill_everywhere.py.
-EVERYDAY = ("upload-completed", "visible", "after the commit")
 
 
 def kill_at(lake, faults, point, contract, *words):
@@ -47,12 +48,9 @@ def kill_at(lake, faults, point, contract, *words):
     faults.clear()
 
 
-def by_day_and_night(points):
-    return [pytest.param(point, marks=() if point in EVERYDAY else pytest.mark.deep) for point in points]
-
-
 @pytest.mark.cluster
-@pytest.mark.parametrize("point", by_day_and_night(POINTS))
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("point", POINTS)
 def test_what_a_killed_run_left_is_cleaned_and_the_next_one_publishes_once(stocked, undisturbed, faults, point):
     call, visible = POINTS[point]
     prefix = ("--prefix", f"killed-{point}")
@@ -73,7 +71,8 @@ def test_what_a_killed_run_left_is_cleaned_and_the_next_one_publishes_once(stock
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("point", by_day_and_night(["before the commit", "after the commit"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["before the commit", "after the commit"])
 def test_a_run_killed_while_it_keeps_an_aggregate_is_made_up_for(stocked, faults, point):
     name = f"counts_{point.split()[0]}"
     call = s3("PUT", f"warehouse/*/{name}/data/*")

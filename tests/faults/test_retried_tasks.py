@@ -29,6 +29,7 @@ def stocked(lakes):
     return lake
 
 
+@pytest.mark.slow
 def test_a_task_that_is_tried_again_delivers_its_rows_once(stocked, faults):
     undisturbed = stocked.export(LINES).csv()
     faults.rule(REFUSED_TOO_LATE)

@@ -78,6 +78,7 @@ PASSING = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("trouble", PASSING)
 def test_what_passes_is_borne(stocked, undisturbed, faults, place, trouble):
     faults.rule(PASSING[trouble])
@@ -117,6 +118,7 @@ LASTING = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("trouble", LASTING)
 def test_what_lasts_ends_the_run_with_one_message_and_nothing_left(stocked, faults, place, trouble):
     fault, code = LASTING[trouble]

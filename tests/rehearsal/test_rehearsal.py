@@ -1,6 +1,6 @@
 """One rehearsal by the command that users call, its results, and the transcript that the tutorial shows.
 
-After a change that is meant: `UPDATE_TRANSCRIPT=1 make test-rehearsal`, then read the difference.
+After a change that is meant: `UPDATE_TRANSCRIPT=1 make test-slow`, then read the difference.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def rehearsed(tmp_path_factory):
     return json.loads(answer.stdout), out, answer.stderr
 
 
-@pytest.mark.rehearsal
+@pytest.mark.slow
 @pytest.mark.timeout(2700)
 class TestRehearsal:
     def test_every_check_passes(self, rehearsed):

@@ -18,7 +18,7 @@ from lakeferry.local import spark as local_spark
 from simulators.core.faults import FaultClient
 from stacks.assets import glue_zip
 
-pytestmark = pytest.mark.cluster(only=True)
+pytestmark = [pytest.mark.cluster(only=True), pytest.mark.slow]
 TEXTS = topic_of(("text", "string"))
 CAST = contract(column("id"), column("number", "integer", expression="cast(text as bigint)"))
 SECRET = "ada.lovelace@example.org"

@@ -13,6 +13,8 @@ from canary import Canary
 from lake import AS_OF, MONDAY, ROOT, column, contract, topic_of
 from oracles import pseudonym
 
+pytestmark = pytest.mark.slow
+
 #: Stands in a query as a literal, so that it must be found where a literal key would be.
 MARK = bytes(range(17, 81))
 PEOPLE = topic_of(("who", "string"))

@@ -63,6 +63,7 @@ def test_added_moved_and_widened_columns_change_no_byte(lake):
     assert len([key for key in lake.keys("exports/things/data/") if key.endswith(".csv")]) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("expected_message", "steps"),
     [

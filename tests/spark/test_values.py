@@ -207,6 +207,7 @@ def only(*ids):
 SUMMED = {"no_persons_because": "Numbers only."}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "columns", "ids", "more"),
     [

@@ -89,6 +89,7 @@ def edges(lakes):
     return lake
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_a_window_runs_from_local_midnight_to_local_midnight(edges, name):
     every, zone, first, label, start, end, hours = WINDOWS[name]

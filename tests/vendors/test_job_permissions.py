@@ -36,6 +36,7 @@ def found():
     return outcomes(EARLY)
 
 
+@pytest.mark.slow
 def test_the_policy_is_enough(found):
     assert found["none"] == {"weekly_sales": "published", "daily_trades": "published"}
 

@@ -98,6 +98,7 @@ for step in ("createSecret", "setSecret", "testSecret", "finishSecret"):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("method", "path", "nth"),
     [
