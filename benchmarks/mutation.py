@@ -232,7 +232,7 @@ def _run_tests(selection: str, limit: int) -> None:
 
         preloaded = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
         files = [f"tests/{one}.py" for one in selection.split()]
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *preloaded, *files]))
+        code = int(pytest.main(["-x", "-q", "-m", "not deep", "-p", "no:cacheprovider", *preloaded, *files]))
     except BaseException:
         traceback.print_exc()
     finally:
