@@ -57,12 +57,15 @@ def options(source: str) -> dict[str, list[Option]]:
 
 
 def change(kind: str, source: str, option: Option) -> Change | None:
-    """Return the change; None if the text it makes isn't Python, or has the same syntax tree."""
-    text = option()
+    """Return the change; None if the text it makes isn't Python, or has the same syntax tree.
+
+    cosmic-ray 8.7 raises AttributeError where it would replace an exception with a dotted name.
+    """
     try:
+        text = option()
         if ast.dump(ast.parse(text)) == ast.dump(ast.parse(source)):
             return None
-    except SyntaxError:
+    except (AttributeError, SyntaxError):
         return None
     return _change(kind, source.splitlines(), text.splitlines())
 
