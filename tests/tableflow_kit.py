@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from local_catalog import LocalCatalog
+from pyiceberg.catalog import load_catalog
 
 from simulators.tableflow.kafka import Log, Sent
 from simulators.tableflow.topic import Topic, load_topic
@@ -17,6 +18,13 @@ SALES = load_topic(ROOT / "topics" / "sales_orders.avsc")
 
 def writer(folder, naming="DEFAULT"):
     return Tableflow(LocalCatalog(), Place(str(folder), naming=naming, scheme="file"))
+
+
+def glue_catalog(aws):
+    """PyIceberg's catalog over the Glue of an embedded AWS, as its root."""
+    keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": aws.server.region}
+    endpoints = {"glue.endpoint": aws.server.url, "s3.endpoint": aws.server.url}
+    return load_catalog("lake", type="glue", **{"glue.skip-name-validation": "true", **endpoints, **keys})
 
 
 def topic_of(*fields, name="things"):

@@ -1,7 +1,8 @@
-"""What MiniStack's request handlers return, in the words of S3 and of the JSON services."""
+"""What MiniStack's request handlers return, and what provisioners of CloudFormation types make of it."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from simulators.aws.hooks import Answer, ministack
@@ -20,3 +21,27 @@ def json_error(code: str, message: str) -> Answer:
 def json_answer(fields: dict[str, Any]) -> Answer:
     answer: Answer = ministack("core.responses").json_response(fields)
     return answer
+
+
+#: A resource's physical id, and its attributes for Fn::GetAtt.
+Provisioned = tuple[str, dict[str, Any]]
+
+
+class ProvisioningFailed(Exception):
+    """The service's refusal, which becomes the reason of the resource's failure."""
+
+
+def call_service(service: str, operation: str, *given: Any) -> dict[str, Any]:
+    """Return the service's answer. Raises ProvisioningFailed if it refuses."""
+    status, _, body = getattr(ministack(f"services.{service}"), operation)(*given)
+    answer: dict[str, Any] = json.loads(body or b"{}")
+    if status >= 400:
+        raise ProvisioningFailed(f"{answer.get('__type', 'error')}: {answer.get('message') or answer.get('Message')}")
+    return answer
+
+
+def typed(value: Any) -> Any:
+    """Parse a number or boolean, which templates may give as strings."""
+    if value in ("true", "false"):
+        return value == "true"
+    return int(value) if isinstance(value, str) and value.isdigit() else value

@@ -68,7 +68,7 @@ class Outcome(NamedTuple):
     exhausted: str = ""
 
     def attributes(self, **others: str) -> dict[str, dict[str, str]]:
-        """Of the message in the dead-letter queue."""
+        """Return the attributes of the message in the dead-letter queue."""
         assert self.error is not None
         answer = {"ERROR_CODE": self.error.code, "ERROR_MESSAGE": self.error.message, "RETRY_ATTEMPTS": str(self.tries - 1)}
         answer |= {"EXHAUSTED_RETRY_CONDITION": self.exhausted} if self.exhausted else {}
@@ -76,7 +76,7 @@ class Outcome(NamedTuple):
 
 
 def deliver(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outcome], None]) -> Outcome:
-    """Tries once and says what came of it. Where it is to be tried again, a thread goes on; `bury` gets what failed for good."""
+    """Try once and return the outcome. If another try is due, a thread goes on; `bury` gets what failed permanently."""
     began = time.monotonic()
     first = _try(attempt, 1, policy, began)
     if first.goes_on:
@@ -110,7 +110,7 @@ def _try(attempt: Callable[[int], Any], number: int, policy: Policy, began: floa
 
 
 def bury_in(queue_arn: str, credentials: Credentials, body: str, attributes: dict[str, dict[str, str]]) -> None:
-    """As a message with attributes. Where that fails, what could not be delivered is lost, as on AWS; the log says so."""
+    """Send it as a message with attributes. If that fails, it is lost, as on AWS; the log has the reason."""
     _, _, _, _, account, name = queue_arn.split(":")
     url = f"{endpoint()}/{account}/{name}"
     try:

@@ -45,7 +45,7 @@ def endpoint() -> str:
 
 
 def client(service: Any, credentials: Credentials, *, tries: int = _TRIES) -> Any:
-    """A boto3 client. What it does must not be waited for in the server's own thread."""
+    """Return a boto3 client. Nobody may wait for its calls in the server's own thread."""
     config = Config(retries={"total_max_attempts": tries}, request_checksum_calculation="when_required", proxies={})
     with _making:  # boto3's session is not for several threads at once
         return boto3.client(
@@ -88,7 +88,7 @@ def of_function(config: dict[str, Any]) -> Credentials:
 
 
 def trusts(role_arn: str, service: str, source_arn: str | None) -> bool:
-    """Whether the role's trust policy lets the service in, which then speaks for its account. True where IAM is off."""
+    """Return whether the role's trust policy lets the service in, which then speaks for its account. True where IAM is off."""
     if not _enforced():
         return True
     role = ministack("services.iam")._roles.get(role_arn.rpartition("/")[2])
@@ -100,7 +100,7 @@ def trusts(role_arn: str, service: str, source_arn: str | None) -> bool:
 
 
 def lets_in(policy: Any, service: str, action: str, resource: str, source_arn: str) -> bool:
-    """Whether a resource's own policy allows a service to do this. True where IAM is off."""
+    """Return whether a resource's own policy allows a service to do this. True where IAM is off."""
     if not _enforced():
         return True
     context = _as_service(action, resource, source_arn)
@@ -109,7 +109,7 @@ def lets_in(policy: Any, service: str, action: str, resource: str, source_arn: s
 
 
 def may(role_arn: str, action: str, resource: str) -> bool:
-    """Whether the role's own policies allow this. True where IAM is off."""
+    """Return whether the role's own policies allow this. True where IAM is off."""
     if not _enforced():
         return True
     evaluator = ministack("core.iam_evaluator")
@@ -143,7 +143,7 @@ def _as_service(action: str, resource: str, source_arn: str | None) -> Any:
 
 
 def _for_service(document: Any, service: str) -> dict[str, Any]:
-    """The statements that name the service, as if they named everybody: MiniStack lets any service pass for the root."""
+    """Return the statements that name the service, as if they named everybody: MiniStack lets any service pass for the root."""
     read = json.loads(document) if isinstance(document, str) else document or {}
     statements = read.get("Statement", [])
     named = ministack("core.iam_evaluator")._service_principal_matches

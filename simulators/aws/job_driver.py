@@ -42,7 +42,7 @@ def _ended(ended: SystemExit, reason: Path) -> int:
 
 
 def _end_with_parent() -> None:
-    """The parent holds the other end of standard input, and writes nothing: its end is the parent's."""
+    """End with the parent, which holds the other end of standard input and writes nothing."""
     pipe = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

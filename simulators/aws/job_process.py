@@ -60,7 +60,7 @@ class Script(NamedTuple):
 
 @contextmanager
 def started(job: Script, aws: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Nothing of it is left afterwards, nor once this process ends. Raises NotSetUp."""
+    """Start the process, and leave nothing of it at the end, or once this process ends. Raises NotSetUp."""
     words = [word for name, value in job.arguments.items() for word in (name, value)]
     command: list[str | Path] = [settings.LAMBDA_PYTHON, "-S", _DRIVER, job.folder / "reason", job.script, *words]
     environment = {**_environment(job), **aws}
@@ -81,7 +81,7 @@ def started(job: Script, aws: Mapping[str, str]) -> Iterator[subprocess.Popen[by
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The whole group: a JVM outlives its driver for a moment."""
+    """Kill the whole group: a JVM outlives its driver for a moment."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -112,7 +112,7 @@ def _environment(job: Script) -> dict[str, str]:
 
 
 def _jars() -> list[Path]:
-    """In the order in which the archive of classes knows them: it fits no other."""
+    """Return the jars in the order that the archive of classes has them in: it fits no other."""
     jars = sorted(settings.JAR_DIR.glob("*.jar"), reverse=True)
     if not jars:
         raise NotSetUp("Iceberg's jars are missing. Run `make setup`")
@@ -127,7 +127,7 @@ def _packages() -> Path:
 
 
 def _worker_python(folder: Path) -> Path:
-    """Spark's workers start without site as well, where this project is installed."""
+    """Return the Python of Spark's workers, which start without site as well: this project is installed there."""
     wrapper = folder / "worker-python"
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(settings.LAMBDA_PYTHON))} -S "$@"\n')
     wrapper.chmod(0o700)
@@ -135,14 +135,14 @@ def _worker_python(folder: Path) -> Path:
 
 
 def _java_options(scratch: Path) -> list[str]:
-    """Beside those that the job brings in its `--conf`."""
+    """Return the options of Java beside those that the job brings in its `--conf`."""
     archive = sorted(settings.JAR_DIR.glob("classes-*.jsa"), key=lambda file: file.stat().st_mtime)
     shared = [*_QUIET, f"-XX:SharedArchiveFile={archive[-1]}"] if archive else []
     return [*_JAVA_OPTIONS, f"-Djava.io.tmpdir={scratch}", *shared]
 
 
 def _submit(arguments: Mapping[str, str]) -> list[str]:
-    """`--conf` holds several settings, with ` --conf ` between them."""
+    """Return the arguments of spark-submit. `--conf` holds several settings, with ` --conf ` between them."""
     given = [setting.strip() for setting in arguments.get("--conf", "").split(" --conf ") if setting.strip()]
     pairs = [*[f"{name}={value}" for name, value in _SPARK.items()], *given]
     return [
@@ -153,7 +153,7 @@ def _submit(arguments: Mapping[str, str]) -> list[str]:
 
 
 def _java(packages: Path) -> Path:
-    """Of the version that Glue runs: a Java says which one it is in the file `release`."""
+    """Return a Java of the version that Glue runs: its file `release` has the version."""
     on_path = shutil.which("java")
     homes = [
         *([Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []),

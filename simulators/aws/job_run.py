@@ -1,4 +1,8 @@
-"""Carry out one run of a Glue job, from its role to its last event."""
+"""Carry out one run of a Glue job, from its role to its last event, and send its lines to CloudWatch Logs under its role.
+
+Output goes to <prefix>/output and errors to <prefix>/error, each in a stream named after the run. A group that isn't there is
+created if the role may. What the role may not write is lost, and the run goes on.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from simulators.aws import identity, job_process, settings
 from simulators.aws.delivery import undelivered
-from simulators.aws.job_logs import DEFAULT_PREFIX, PREFIX_ARGUMENT, Tail
 
 SERVICE: Final = "glue.amazonaws.com"
 _LOOK_SECONDS: Final = 0.5
 _log: Final = logging.getLogger("lakeferry.glue")
 #: Each takes a JVM of its own.
-_places: Final = threading.BoundedSemaphore(settings.JOBS_AT_ONCE)
+_slots: Final = threading.BoundedSemaphore(settings.JOBS_AT_ONCE)
 
 
 class Failed(Exception):
@@ -46,7 +49,7 @@ class JobRun:
     def carry_out(self) -> None:
         folder = Path(tempfile.mkdtemp(prefix="glue-run-"))
         try:
-            with _places:
+            with _slots:
                 state, message = self._result(folder)
         except Exception as error:  # whatever it was: a run ends, or its job could never start again
             _log.exception("a job run ended unforeseen")
@@ -69,7 +72,8 @@ class JobRun:
     def _run(self, script: job_process.Script, credentials: identity.Credentials) -> tuple[str, str]:
         tails = self._tails(script, credentials)
         self._enter("RUNNING")
-        with job_process.started(script, _surroundings(credentials)) as process:
+        environment = credentials.environment() | settings.client_environment(identity.endpoint())
+        with job_process.started(script, environment) as process:
             code = self._watched(process, tails)
         for tail in tails:
             tail.ship(all_of_it=True)
@@ -78,7 +82,7 @@ class JobRun:
         return ("FAILED", script.reason() or f"Command failed with exit code {code}") if code else ("SUCCEEDED", "")
 
     def _watched(self, process: subprocess.Popen[bytes], tails: list[Tail]) -> int | None:
-        """The exit code, or None where it did not end by itself."""
+        """Return the exit code, or None where it did not end by itself."""
         deadline = time.monotonic() + 60 * self.record["Timeout"]
         while True:
             try:
@@ -118,7 +122,7 @@ def _role_arn(job: dict[str, Any]) -> str:
 def _fetched(
     folder: Path, job: dict[str, Any], arguments: dict[str, str], credentials: identity.Credentials
 ) -> job_process.Script:
-    """What the role may read, and nothing from any other place. Raises Failed."""
+    """Download what the role may read, and nothing else. Raises Failed."""
     client = identity.client("s3", credentials)
     zips = [each for each in arguments.get("--extra-py-files", "").split(",") if each]
     script = _fetch(client, job["Command"]["ScriptLocation"], folder / "script")
@@ -137,5 +141,53 @@ def _fetch(client: Any, location: str, folder: Path) -> Path:
     return target
 
 
-def _surroundings(credentials: identity.Credentials) -> dict[str, str]:
-    return credentials.environment() | settings.client_environment(identity.endpoint())
+DEFAULT_PREFIX: Final = "/aws-glue/jobs"
+PREFIX_ARGUMENT: Final = "--custom-logGroup-prefix"
+_LINES: Final = 1000
+_LINE_BYTES: Final = 200_000
+
+
+class Tail:
+    """One file, shipped as far as its lines are complete."""
+
+    def __init__(self, file: Path, group: str, stream: str, credentials: identity.Credentials) -> None:
+        self._file, self._group, self._stream, self._credentials = file, group, stream, credentials
+        self._sent = 0
+        self._client: Any = None
+        self._lost = False
+
+    def ship(self, *, all_of_it: bool = False) -> None:
+        if self._lost or not self._file.exists():
+            return
+        with self._file.open("rb") as written:
+            written.seek(self._sent)
+            new = written.read()
+        complete = new if all_of_it else new[: new.rfind(b"\n") + 1]
+        if not complete:
+            return
+        try:
+            self._put(complete.decode(errors="replace").splitlines())
+        except (ClientError, BotoCoreError):
+            self._lost = True
+        self._sent += len(complete)
+
+    def _put(self, lines: list[str]) -> None:
+        if self._client is None:
+            self._client = identity.client("logs", self._credentials)
+            self._open()
+        now = int(time.time() * 1000)
+        events = [{"timestamp": now, "message": line[:_LINE_BYTES]} for line in lines if line]
+        for start in range(0, len(events), _LINES):
+            self._client.put_log_events(
+                logGroupName=self._group, logStreamName=self._stream, logEvents=events[start : start + _LINES]
+            )
+
+    def _open(self) -> None:
+        stream = {"logGroupName": self._group, "logStreamName": self._stream}
+        try:
+            self._client.create_log_stream(**stream)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ResourceNotFoundException":
+                raise
+            self._client.create_log_group(logGroupName=self._group)
+            self._client.create_log_stream(**stream)

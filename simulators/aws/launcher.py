@@ -77,7 +77,7 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
 
 
 def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> dict[str, str]:
-    """All of the server's environment. S3 keeps bodies in files with and without a state directory."""
+    """Return all of the server's environment. S3 keeps bodies in files with and without a state directory."""
     data = state_dir or scratch
     return {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -158,7 +158,7 @@ def _removed_at_the_end(given: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def _held(state_dir: Path) -> Iterator[None]:
-    """No other server writes there meanwhile, and what is there can be read.
+    """Lock the directory against other servers, and check that its files can be read.
 
     MiniStack starts empty where it can't read its state, and overwrites it at the end.
     """

@@ -1,13 +1,18 @@
-"""One occurrence of a schedule: its input with what Scheduler fills in, the call under the schedule's role, the dead letter."""
+"""Schedules of EventBridge Scheduler: when each is due, in its own time zone, and the call that it makes under its role.
+
+Where clocks go forward, a time that doesn't exist is skipped; where they go back, a time that comes twice counts once, the
+first time (EventBridge Scheduler User Guide, schedule types, daylight saving time).
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import uuid
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError
@@ -44,7 +49,7 @@ class Occurrence:
         return text
 
     def credentials(self) -> identity.Credentials:
-        """Raises Refused."""
+        """Assume the schedule's role. Raises Refused."""
         group = ministack("services.scheduler")._group_arn(self.schedule["GroupName"])
         return identity.assume(self.target["RoleArn"], SERVICE, self.execution_id, source_arn=group)
 
@@ -63,7 +68,7 @@ class Occurrence:
 
 
 def call(occurrence: Occurrence) -> Outcome:
-    """What came of the first try."""
+    """Make the first try, and return its outcome."""
     action = _action(occurrence)
 
     def attempt(number: int) -> Any:
@@ -101,7 +106,7 @@ def _function(occurrence: Occurrence, number: int) -> Any:
 
 
 def _by_stock(occurrence: Occurrence) -> Any:
-    """Targets that no schedule of ours has: MiniStack calls them, and asks no role."""
+    """Have MiniStack call a target that no schedule of ours has; it asks no role."""
     target = {**occurrence.target, "Input": occurrence.input()}
     event = {"Source": "aws.scheduler", "DetailType": "Scheduled Event", "Detail": "{}"}
     ministack("services.eventbridge")._invoke_target(target, event, occurrence.schedule)
@@ -124,3 +129,54 @@ def bury(occurrence: Occurrence, outcome: Outcome) -> None:
     except identity.Refused:
         return
     bury_in(queue, credentials, occurrence.input(outcome.tries), attributes)
+
+
+_AT = re.compile(r"at\((.+)\)")
+
+
+def next_due(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
+    """Return the first time later than `after`, in UTC; None where there is none any more."""
+    start, end = (moment(schedule.get(name)) for name in ("StartDate", "EndDate"))
+    if start is not None and after < start:
+        after = start - timedelta(seconds=1)
+    due = _next(schedule, after)
+    return None if due is None or (end is not None and due > end) else due
+
+
+def moment(value: Any) -> datetime | None:
+    """Parse a date, which comes as seconds or as text in ISO 8601."""
+    if value is None:
+        return None
+    if isinstance(value, int | float):
+        return datetime.fromtimestamp(value, UTC)
+    read = datetime.fromisoformat(str(value))
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
+
+
+def is_once(schedule: Mapping[str, Any]) -> bool:
+    return _AT.fullmatch(schedule["ScheduleExpression"].strip()) is not None
+
+
+def _next(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
+    expression = schedule["ScheduleExpression"].strip()
+    zone = ZoneInfo(schedule.get("ScheduleExpressionTimezone") or "UTC")
+    if once := _AT.fullmatch(expression):
+        due = datetime.fromisoformat(once[1]).replace(tzinfo=zone).astimezone(UTC)
+        return due if due > after else None
+    if seconds := ministack("services.eventbridge")._parse_rate_seconds(expression):
+        begins = moment(schedule.get("StartDate")) or moment(schedule["CreationDate"]) or after
+        return begins + timedelta(seconds=seconds) * max(1, (after - begins) // timedelta(seconds=seconds) + 1)
+    return _next_by_cron(expression, zone, after)
+
+
+def _next_by_cron(expression: str, zone: ZoneInfo, after: datetime) -> datetime | None:
+    """Return the next time. MiniStack's cron has no zones: it gets the time of the wall clock as if it were UTC."""
+    events = ministack("services.eventbridge")
+    fields = events._parse_cron_fields(expression)
+    wall = after.astimezone(zone).replace(tzinfo=UTC)
+    while fields and (wall := events._cron_next_fire(fields, wall)):
+        due: datetime = wall.replace(tzinfo=zone).astimezone(UTC)
+        exists = due.astimezone(zone).replace(tzinfo=UTC) == wall
+        if exists and due > after:
+            return due
+    return None

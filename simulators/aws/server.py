@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from simulators.aws import settings
 from simulators.core import processes
@@ -55,7 +55,8 @@ class EmbeddedAws:
         self._scratch = Path(tempfile.mkdtemp(prefix="lakeferry-aws-"))
         try:
             with (self._scratch / "log").open("w+b") as log:
-                self._process = self._spawn(log)
+                command = [str(self._python), "-m", "simulators.aws", "--json", "--stop-with-stdin", *self._options]
+                self._process = processes.start([*command, "--scratch", str(self._scratch)], log, settings.java_home())
                 self._announced = processes.announcement(self._process, log)
         except BaseException as reason:
             self._stop()
@@ -87,17 +88,13 @@ class EmbeddedAws:
         return self._process.pid
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """`base` (for example os.environ) without its own AWS settings, and with what makes a client come here."""
+        """Return `base` (for example os.environ) without its own AWS settings, and with what makes a client come here."""
         kept = {name: value for name, value in (base or {}).items() if not name.upper().startswith("AWS_")}
         keys = {"AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY}
         return kept | keys | settings.client_environment(self.url)
 
-    def _spawn(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
-        command = [str(self._python), "-m", "simulators.aws", "--json", "--stop-with-stdin", *self._options]
-        return processes.start([*command, "--scratch", str(self._scratch)], log, settings.java_home())
-
     def _stop(self) -> None:
-        """It writes its state where it stops in time."""
+        """Stop the server, which writes its state if it stops in time."""
         process, self._process = self._process, None
         try:
             if process is not None:

@@ -36,7 +36,7 @@ _REQUIREMENTS = Path(__file__).with_name("requirements.in")
 
 
 def java_home() -> dict[str, str]:
-    """As far as the user names one: jobs run in it where it is of the right version."""
+    """Return the user's JAVA_HOME, if any: jobs use it if it has the right version."""
     return {"JAVA_HOME": os.environ["JAVA_HOME"]} if os.environ.get("JAVA_HOME") else {}
 
 
@@ -58,7 +58,7 @@ def client_environment(url: str) -> dict[str, str]:
 
 
 def pinned_version() -> str:
-    """The MiniStack that the patches were written for: the pin in requirements.in."""
+    """Return the MiniStack that the patches were written for: the pin in requirements.in."""
     match = re.search(r"^ministack==(\S+)$", _REQUIREMENTS.read_text(), re.MULTILINE)
     if match is None:
         raise ValueError(f"{_REQUIREMENTS.name} does not pin ministack. Write `ministack==<version>`")

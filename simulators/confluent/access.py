@@ -17,7 +17,7 @@ def environment(call: Call, name: str) -> Environment:
 
 
 def environment_of_query(call: Call) -> Environment:
-    """Raises ApiError; the vendor calls it forbidden to name an environment that isn't there."""
+    """Return the environment. Raises ApiError; the vendor answers 403 for an environment that doesn't exist."""
     name = call.required("environment")
     if name not in call.org.environments:
         raise forbidden(f"Environment {name} not found or access is denied")

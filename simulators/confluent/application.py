@@ -64,7 +64,7 @@ class Application(server.Application):
         return control.as_json({"calls": limit.calls, "seconds": limit.seconds})
 
     def _records(self, request: control.Request) -> control.Response:
-        """Of all clusters' topics of that name. Times count milliseconds since 1970 UTC."""
+        """Answer the records of all clusters' topics of that name. Times count milliseconds since 1970 UTC."""
         organization, name, records = self._confluent.organization, str(request.document()["topic"]), []
         organization.clock.run_due()
         for cluster in organization.clusters.values():

@@ -46,7 +46,7 @@ def may_bind(role: str, pattern: str) -> bool:
 
 
 def allowed(org: Organization, principal: str, action: str, resource: str) -> bool:
-    """`resource` is a CRN. The user who owns the organization's first key may do everything."""
+    """Return whether a role allows it. `resource` is a CRN. The owner of the organization's first key may do everything."""
     if principal == org.owner:
         return True
     now = org.clock.now()

@@ -16,7 +16,7 @@ _PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "byte
 
 
 def unreadable(reader: Any, writer: Any) -> list[str]:
-    """Reasons, each with the path of the field; none where the reader can read the writer's data."""
+    """Return reasons, each with the path of the field; none where the reader can read the writer's data."""
     return list(_Comparison(_names(reader), _names(writer)).problems(reader, writer, ""))
 
 
@@ -31,16 +31,14 @@ class _Comparison:
             for each in writer:
                 yield from self.problems(reader, each, path)
         elif isinstance(reader, list):
-            if not any(self._fits(each, writer) for each in reader):
+            comparison = _Comparison(self._readers, self._writers)
+            if all(any(comparison.problems(each, writer, "")) for each in reader):
                 yield f"{path or '/'}: no branch of the reader's union takes {_kind(writer)}"
         elif _kind(reader) != _kind(writer):
             if _kind(reader) not in _PROMOTED.get(_kind(writer), ()):
                 yield f"{path or '/'}: the type {_kind(writer)} can't be read as {_kind(reader)}"
         else:
             yield from self._inside(reader, writer, path)
-
-    def _fits(self, reader: Any, writer: Any) -> bool:
-        return not list(_Comparison(self._readers, self._writers).problems(reader, writer, ""))
 
     def _inside(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
         match _kind(reader):
@@ -86,7 +84,7 @@ def _resolved(schema: Any, names: dict[str, Any]) -> Any:
 
 
 def _names(schema: Any) -> dict[str, Any]:
-    """Every named type, by its name with and without namespace."""
+    """Return every named type, by its name with and without namespace."""
     named: dict[str, Any] = {}
     if isinstance(schema, list):
         for each in schema:

@@ -66,12 +66,11 @@ def list_connectors(call: Call) -> Answer:
     wanted = call.query.get("expand", "").split(",") if call.query.get("expand") else []
     if not wanted:
         return Answer(200, sorted(each.name for each in connectors))
-    return Answer(200, {each.name: _expanded(each, wanted) for each in connectors})
-
-
-def _expanded(connector: Connector, wanted: list[str]) -> dict[str, Any]:
-    parts = {"id": {"id": connector.id, "id_type": "ID"}, "info": _info(connector), "status": _status(connector)}
-    return {name: part for name, part in parts.items() if name in wanted}
+    answer = {}
+    for each in connectors:
+        parts = {"id": {"id": each.id, "id_type": "ID"}, "info": _info(each), "status": _status(each)}
+        answer[each.name] = {name: part for name, part in parts.items() if name in wanted}
+    return Answer(200, answer)
 
 
 def read(call: Call) -> Answer:
@@ -126,11 +125,6 @@ def delete(call: Call) -> Answer:
     connector.state = "DELETED"
     del call.org.connectors[connector.id]
     return Answer(200, {"error": None})
-
-
-def plugins(call: Call) -> Answer:
-    _cluster(call)
-    return Answer(200, [{"class": _DATAGEN, "type": "source", "version": "0.6.6"}])
 
 
 def validate(call: Call) -> Answer:
@@ -251,7 +245,7 @@ def _missing_rights(org: Organization, cluster: Cluster, connector: Connector) -
 
 
 def _tick(org: Organization, cluster: Cluster, connector: Connector, generator: Generator) -> None:
-    """Runs until it is paused, changed or deleted; what a jump of the clock skipped is produced at once."""
+    """Run until it is paused, changed or deleted; what a jump of the clock skipped is produced at once."""
     if connector.generator is not generator or connector.state != "RUNNING" or connector.id not in org.connectors:
         return
     topic = kafka.visible(org, cluster, connector.config["kafka.topic"])
@@ -276,6 +270,5 @@ ROUTES: Final = (
     Route(CONNECT, "GET", _ONE + "/status", read_status, _DENIED),
     Route(CONNECT, "PUT", _ONE + "/pause", pause, _ACT),
     Route(CONNECT, "PUT", _ONE + "/resume", resume, _ACT),
-    Route(CONNECT, "GET", _PATH + "/connector-plugins", plugins, _DENIED),
     Route(CONNECT, "PUT", _PATH + "/connector-plugins/{plugin}/config/validate", validate, _ACT),
 )

@@ -114,7 +114,7 @@ class Clusters(Kind[Cluster]):
             raise conflict("A Standard cluster can't become Basic")
 
     def created(self, org: Organization, record: Cluster) -> None:
-        """With its first cluster, an environment with Stream Governance gets its Schema Registry."""
+        """Create the Schema Registry of an environment with Stream Governance, with its first cluster."""
 
         def provisioned() -> None:
             if record.id in org.clusters and record.environment in org.environments:
@@ -124,7 +124,7 @@ class Clusters(Kind[Cluster]):
         org.clock.after(org.delays.cluster, provisioned)
 
     def read_only(self, org: Organization, record: Cluster) -> dict[str, Any]:
-        """Endpoints, once it is provisioned. Kafka's own protocol isn't simulated: nothing listens at the bootstrap address."""
+        """Return the endpoints of a provisioned cluster. Kafka's own protocol isn't simulated: no bootstrap address listens."""
         if record.phase != "PROVISIONED":
             return {}
         endpoints = {"kafka_bootstrap_endpoint": "SASL_SSL://127.0.0.1:9092", "http_endpoint": org.addresses[Plane.KAFKA]}
@@ -229,7 +229,7 @@ class ComputePools(Kind[ComputePool]):
         return {"phase": record.phase, "current_cfu": min(running, record.max_cfu)}
 
     def erase(self, org: Organization, record: ComputePool) -> None:
-        """Its statements fail."""
+        """Erase the pool; its statements fail."""
         for statement in org.statements.values():
             if statement.pool == record.id and statement.phase in ("PENDING", "RUNNING"):
                 statement.phase, statement.detail = "FAILED", "The compute pool was deleted"
@@ -295,7 +295,7 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
         return call.query.get("provider", CLOUD).upper() == CLOUD
 
     def header(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:
-        """The vendor's document has no metadata."""
+        """Return the header; the vendor's document has no metadata."""
         return {name: value for name, value in super().header(org, record).items() if name != "metadata"}
 
     def read_only(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:

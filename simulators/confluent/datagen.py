@@ -31,14 +31,14 @@ Make = Callable[[], Any]
 
 
 def without_steering(schema: Any) -> Any:
-    """The schema as the connector registers it."""
+    """Return the schema as the connector registers it."""
     if isinstance(schema, dict):
         return {name: without_steering(value) for name, value in schema.items() if name != "arg.properties"}
     return [without_steering(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def named_schema(config: dict[str, str]) -> tuple[dict[str, Any], str]:
-    """The schema, with its steering, and the key's field. Raises KeyError and ValueError for what can't be one."""
+    """Return the schema, with its steering, and the key's field. Raises KeyError and ValueError for what can't be one."""
     if quickstart := config.get("quickstart"):
         file, key = QUICKSTARTS[quickstart.upper()]
         return json.loads(file.read_text()), key
@@ -156,7 +156,7 @@ class Values:
         return "".join(self._part(str(operation), argument) for operation, argument in pattern)
 
     def _part(self, operation: str, argument: Any) -> str:
-        """Of one operation of Python's own regular-expression parser."""
+        """Return text that matches one operation of Python's own regular-expression parser."""
         choices: dict[str, Callable[[], str]] = {
             "LITERAL": lambda: chr(argument),
             "IN": lambda: self._part(*_named(self._rng.choice(argument))),

@@ -50,7 +50,8 @@ def kafka_rest(error: ApiError, request_id: str) -> Rendered:
     if error.status == 401:
         page = "<html><head><title>Error 401 Unauthorized</title></head><body><h2>HTTP ERROR 401 Unauthorized</h2></body></html>"
         return Rendered("text/html;charset=iso-8859-1", page.encode())
-    return _numbered(error)
+    code = error.code if isinstance(error.code, int) else _KAFKA_CODES.get(error.status, error.status * 100)
+    return _json({"error_code": code, "message": error.detail})
 
 
 def schema_registry(error: ApiError, request_id: str) -> Rendered:
@@ -75,11 +76,6 @@ def iceberg(error: ApiError, request_id: str) -> Rendered:
 
 def oauth(error: ApiError, request_id: str) -> Rendered:
     return _json({"error": str(error.code or "invalid_request"), "error_description": error.detail})
-
-
-def _numbered(error: ApiError) -> Rendered:
-    code = error.code if isinstance(error.code, int) else _KAFKA_CODES.get(error.status, error.status * 100)
-    return _json({"error_code": code, "message": error.detail})
 
 
 def _json(document: Any) -> Rendered:
@@ -132,7 +128,7 @@ class Call(NamedTuple):
 
     @property
     def principal(self) -> str:
-        """The id of the account that the caller's key belongs to."""
+        """Return the id of the account that the caller's key belongs to."""
         return self.key.owner
 
     def required(self, parameter: str) -> str:

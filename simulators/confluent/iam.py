@@ -52,7 +52,7 @@ class ServiceAccounts(Kind[ServiceAccount]):
         return forbidden("Forbidden Access")
 
     def erase(self, org: Organization, record: ServiceAccount) -> None:
-        """Its keys are deleted too; its role bindings stay, and bind nobody."""
+        """Erase the account with its keys; its role bindings stay, and bind nobody."""
         for key in [key for key in org.api_keys.values() if key.owner == record.id]:
             del org.api_keys[key.id]
         super().erase(org, record)
@@ -98,7 +98,7 @@ class RoleBindings(Kind[RoleBinding]):
         return forbidden(f"Role binding {name} not found or access is denied")
 
     def is_listed(self, call: Call, record: RoleBinding) -> bool:
-        """`crn_pattern` matches every binding that begins with it."""
+        """Return whether the binding begins with `crn_pattern`."""
         return record.pattern.startswith(unquote(call.query["crn_pattern"]))
 
     def list(self, call: Call) -> Answer:

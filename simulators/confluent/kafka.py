@@ -104,7 +104,7 @@ def _topic(call: Call, cluster: Cluster, topic: KafkaTopic) -> dict[str, Any]:
 
 
 def create_topic(org: Organization, cluster: Cluster, name: str, partitions: int, settings: dict[str, str]) -> KafkaTopic:
-    """Raises ApiError for a name in use, also of a topic that is being deleted."""
+    """Create a topic. Raises ApiError for a name in use, also of a topic that is being deleted."""
     if existing := cluster.topics.get(name):
         reason = "is marked for deletion" if existing.deleting else "already exists"
         raise ApiError(400, f"Topic '{name}' {reason}.", code=40002)
@@ -166,7 +166,7 @@ def _fits(name: str, value: str) -> bool:
 
 
 def list_topics(call: Call) -> Answer:
-    """Lists the topics that the caller may describe: none, and no error, without a role."""
+    """List the topics that the caller may describe: none, and no error, without a role."""
     cluster = _addressed(call)
     topics = [
         topic
@@ -191,7 +191,7 @@ def grow(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Refuses a topic with Tableflow enabled: it isn't known whether the vendor does, and losing a table is worse."""
+    """Delete a topic, but refuse one with Tableflow: it isn't known whether the vendor does, and losing a table is worse."""
     cluster, topic = _existing(call, "delete")
     if (cluster.id, topic.name) in call.org.tableflow_topics:
         raise ApiError(400, f"Topic '{topic.name}' has Tableflow enabled. Disable it first", code=40002)

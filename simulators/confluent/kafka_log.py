@@ -93,7 +93,7 @@ def framed(schema_id: int, encoded: bytes) -> bytes:
 
 
 def unframed(value: bytes) -> tuple[int, bytes] | None:
-    """The schema's id and what follows; None for bytes that no serializer of Confluent's wrote."""
+    """Return the schema's id and what follows; None for bytes that no serializer of Confluent's wrote."""
     if len(value) < _MAGIC.size or value[0] != 0:
         return None
     return _MAGIC.unpack_from(value)[1], value[_MAGIC.size :]

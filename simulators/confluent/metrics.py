@@ -6,15 +6,12 @@ The vendor serves it at another address. The metrics' names are those of its des
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from simulators.confluent.authorization import require
 from simulators.confluent.errors import bad_request, forbidden
 from simulators.confluent.http import CONTROL, Answer, Call, Route
-from simulators.confluent.model import Cluster
-from simulators.confluent.organization import Organization
 
 _RECEIVED: Final = "io.confluent.kafka.server/received_records"
 _SKIPPED: Final = "io.confluent.tableflow/rows_skipped"
@@ -37,24 +34,21 @@ def query(call: Call) -> Answer:
         raise forbidden()
     require(call, "metrics", cluster.scope)
     start, end = _interval(body)
-    events = _received(cluster) if grouped else _skipped(call.org, cluster)
+    if grouped:
+        events = [(each.timestamp / 1000, topic.name) for topic in cluster.topics.values() for each in topic.messages]
+    else:
+        topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
+        events = [(instant, "") for topic in topics for instant in topic.skipped]
     counts: Counter[tuple[int, str]] = Counter()
     for instant, topic in events:
         if start <= (hour := int(instant) // _HOUR * _HOUR) and instant < end:
             counts[hour, topic] += 1
-    rows = [_row(hour, name, count) for (hour, name), count in sorted(counts.items())]
+    rows = [
+        {"timestamp": f"{datetime.fromtimestamp(hour, UTC):%Y-%m-%dT%H:%M:%SZ}", "value": float(count)}
+        | ({"metric.topic": topic} if topic else {})
+        for (hour, topic), count in sorted(counts.items())
+    ]
     return Answer(200, {"data": rows[: min(_MOST_ROWS, body.get("limit", 100))], "meta": {"pagination": {}}})
-
-
-def _received(cluster: Cluster) -> Iterator[tuple[float, str]]:
-    for topic in cluster.topics.values():
-        yield from ((message.timestamp / 1000, topic.name) for message in topic.messages)
-
-
-def _skipped(org: Organization, cluster: Cluster) -> Iterator[tuple[float, str]]:
-    for topic in org.tableflow_topics.values():
-        if topic.cluster == cluster.id:
-            yield from ((instant, "") for instant in topic.skipped)
 
 
 def _interval(body: dict[str, Any]) -> tuple[float, float]:
@@ -64,11 +58,6 @@ def _interval(body: dict[str, Any]) -> tuple[float, float]:
     except (KeyError, ValueError, TypeError):
         raise bad_request("intervals must hold one interval, start/end") from None
     return start, end
-
-
-def _row(hour: int, topic: str, count: int) -> dict[str, Any]:
-    labels = {"metric.topic": topic} if topic else {}
-    return {"timestamp": f"{datetime.fromtimestamp(hour, UTC):%Y-%m-%dT%H:%M:%SZ}", "value": float(count), **labels}
 
 
 ROUTES: Final = (Route(CONTROL, "POST", "/v2/metrics/cloud/query", query),)

@@ -70,7 +70,7 @@ class Cluster(Resource):
 
     @property
     def scope(self) -> str:
-        """The CRN that roles on the cluster are bound at: its own, without the last part."""
+        """Return the CRN that roles on the cluster are bound at: its own, without the last part."""
         return self.crn.rpartition("/")[0]
 
     def inside(self, kind: str, name: str) -> str:
@@ -218,7 +218,7 @@ class Statement(Resource):
 
     @property
     def bounded(self) -> bool:
-        """A snapshot query: over the rows that are there now."""
+        """Return whether it is a snapshot query: over the rows that are there now."""
         return self.properties.get("sql.snapshot.mode") == "now"
 
     def touch(self, now: float) -> None:
@@ -258,7 +258,7 @@ class Database:
     clock: Clock
 
     def schema(self, table: str) -> dict[str, Any] | None:
-        """The value's Avro schema; None for a topic without one."""
+        """Return the value's Avro schema; None for a topic without one."""
         latest = self.registry.schemas.latest(f"{table}-value")
         return json.loads(latest.text) if latest and latest.kind == "AVRO" else None
 
@@ -275,14 +275,14 @@ class Run(Protocol):
 
 class Plan(Protocol):
     def schema(self, table: str) -> Schema:
-        """The value's schema of a table that the query's rows go into. Raises SqlError."""
+        """Return the value's schema of a table that the query's rows go into. Raises SqlError."""
 
 
 class Engine(Protocol):
     """Real Flink, or a planner that only knows names and types."""
 
     def plan(self, parsed: ParsedStatement, database: Database) -> Plan:
-        """Names and types of a query's columns. Raises SqlError."""
+        """Return names and types of a query's columns. Raises SqlError."""
 
     def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> Run:
-        """`bounded`: over the rows that are there now, and no further. Raises SqlError."""
+        """Start the query; `bounded` is over the rows that are there now, and no further. Raises SqlError."""

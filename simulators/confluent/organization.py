@@ -9,22 +9,7 @@ from typing import Final
 
 import attrs
 
-from simulators.confluent.model import (
-    ApiKey,
-    CatalogIntegration,
-    Cluster,
-    ComputePool,
-    Connector,
-    Engine,
-    Environment,
-    Plane,
-    ProviderIntegration,
-    RoleBinding,
-    SchemaRegistry,
-    ServiceAccount,
-    Statement,
-    TableflowTopic,
-)
+from simulators.confluent import model
 from simulators.confluent.regions import FLINK
 from simulators.confluent.tableflow_lake import Lake
 from simulators.core.clock import Clock
@@ -77,9 +62,9 @@ class Organization:
     def __init__(
         self,
         clock: Clock,
-        addresses: dict[Plane, str],
+        addresses: dict[model.Plane, str],
         *,
-        engine: Engine,
+        engine: model.Engine,
         region: str,
         delays: Delays | None = None,
         quotas: Quotas | None = None,
@@ -93,18 +78,18 @@ class Organization:
         self.random = rng
         self.organization_id = str(self.new_uuid())
         self.owner = self.new_id("u")
-        self.environments: dict[str, Environment] = {}
-        self.clusters: dict[str, Cluster] = {}
-        self.schema_registries: dict[str, SchemaRegistry] = {}
-        self.service_accounts: dict[str, ServiceAccount] = {}
-        self.role_bindings: dict[str, RoleBinding] = {}
-        self.api_keys: dict[str, ApiKey] = {}
-        self.compute_pools: dict[str, ComputePool] = {}
-        self.provider_integrations: dict[str, ProviderIntegration] = {}
-        self.connectors: dict[str, Connector] = {}
-        self.statements: dict[tuple[str, str], Statement] = {}
-        self.tableflow_topics: dict[tuple[str, str], TableflowTopic] = {}
-        self.catalog_integrations: dict[str, CatalogIntegration] = {}
+        self.environments: dict[str, model.Environment] = {}
+        self.clusters: dict[str, model.Cluster] = {}
+        self.schema_registries: dict[str, model.SchemaRegistry] = {}
+        self.service_accounts: dict[str, model.ServiceAccount] = {}
+        self.role_bindings: dict[str, model.RoleBinding] = {}
+        self.api_keys: dict[str, model.ApiKey] = {}
+        self.compute_pools: dict[str, model.ComputePool] = {}
+        self.provider_integrations: dict[str, model.ProviderIntegration] = {}
+        self.connectors: dict[str, model.Connector] = {}
+        self.statements: dict[tuple[str, str], model.Statement] = {}
+        self.tableflow_topics: dict[tuple[str, str], model.TableflowTopic] = {}
+        self.catalog_integrations: dict[str, model.CatalogIntegration] = {}
         #: By token of the Iceberg catalog: the key that got it, and the time at which it ends.
         self.sessions: dict[str, tuple[str, float]] = {}
 
@@ -118,8 +103,8 @@ class Organization:
     def new_uuid(self) -> uuid.UUID:
         return uuid.UUID(int=self.random.getrandbits(128), version=4)
 
-    def clusters_of(self, environment: str) -> list[Cluster]:
+    def clusters_of(self, environment: str) -> list[model.Cluster]:
         return [each for each in self.clusters.values() if each.environment == environment]
 
-    def registry_of(self, environment: str) -> SchemaRegistry | None:
+    def registry_of(self, environment: str) -> model.SchemaRegistry | None:
         return next((each for each in self.schema_registries.values() if each.environment == environment), None)

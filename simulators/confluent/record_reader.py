@@ -39,7 +39,7 @@ class Reader:
                 yield Record(topic, each.partition, each.offset, each.timestamp, each.key, value, each.headers)
 
     def _value(self, message: Message) -> dict[str, Any] | None:
-        """Raises ValueError and others for a value that isn't a row."""
+        """Return the row. Raises ValueError and others for a value that isn't one."""
         if message.value is None:
             if not self._upserts:
                 raise ValueError("a tombstone, which an append table can't hold")

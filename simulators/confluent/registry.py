@@ -104,19 +104,9 @@ def by_id(call: Call) -> Answer:
     return _ok(_fields(schema))
 
 
-def types(call: Call) -> Answer:
-    _registry(call)
-    return _ok(sorted(TYPES))
-
-
 def delete(call: Call) -> Answer:
     registry, subject = _with(call, "delete")
     return _ok(registry.schemas.delete(subject, permanent=_flag(call, "permanent")))
-
-
-def delete_version(call: Call) -> Answer:
-    registry, subject = _with(call, "delete")
-    return _ok(registry.schemas.delete_version(subject, call.parameters["version"], permanent=_flag(call, "permanent")))
 
 
 def compatible(call: Call) -> Answer:
@@ -167,9 +157,7 @@ ROUTES: Final = (
     Route(REGISTRY, "GET", "/subjects/{subject}/versions", versions),
     Route(REGISTRY, "POST", "/subjects/{subject}/versions", register),
     Route(REGISTRY, "GET", "/subjects/{subject}/versions/{version}", version_of),
-    Route(REGISTRY, "DELETE", "/subjects/{subject}/versions/{version}", delete_version),
     Route(REGISTRY, "GET", "/schemas/ids/{id}", by_id),
-    Route(REGISTRY, "GET", "/schemas/types", types),
     Route(REGISTRY, "POST", "/compatibility/subjects/{subject}/versions/{version}", compatible),
     Route(REGISTRY, "GET", "/config", level),
     Route(REGISTRY, "GET", "/config/{subject}", level_of),

@@ -64,7 +64,7 @@ class Field:
         return self.synonyms.get(value, value)
 
     def _value(self, org: Organization, body: Fields, name: str, default: Any) -> Any:
-        """`default` is None for a required field."""
+        """Return the checked value. `default` is None for a required field."""
         choices = self.choices(org) if callable(self.choices) else self.choices
         if self.type is bool:
             return body.flag(name, default)

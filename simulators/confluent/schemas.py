@@ -57,7 +57,7 @@ class Schemas:
         return [each for each in self._versions.get(subject, []) if deleted or not each.deleted]
 
     def version(self, subject: str, number: str, *, deleted: bool = False) -> Version:
-        """`number` may be `latest`. Raises ApiError."""
+        """Return a version; `number` may be `latest`. Raises ApiError."""
         versions = self.versions(subject, deleted=deleted)
         if not versions:
             raise ApiError(404, f"Subject '{subject}' not found.", code=40401)
@@ -123,19 +123,9 @@ class Schemas:
             each.deleted = True
         return numbers
 
-    def delete_version(self, subject: str, number: str, *, permanent: bool) -> int:
-        """Raises ApiError."""
-        version = self.version(subject, number, deleted=permanent)
-        if permanent and not version.deleted:
-            raise ApiError(404, f"Subject '{subject}' Version {number} was not deleted first", code=40407)
-        version.deleted = True
-        if permanent:
-            self._versions[subject].remove(version)
-        return version.number
-
 
 def parse(schema: Schema) -> None:
-    """Raises ApiError for a text that isn't a schema of its type. Protobuf is only checked for presence."""
+    """Raise ApiError for a text that isn't a schema of its type. Protobuf is only checked for presence."""
     try:
         if schema.kind == "AVRO":
             fastavro.parse_schema(json.loads(schema.text))

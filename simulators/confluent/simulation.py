@@ -55,7 +55,7 @@ class Simulation:
         self.reset()
 
     def reset(self) -> None:
-        """An organization with one environment, and one Cloud key of its owner that works at once."""
+        """Begin with an organization of one environment, and one Cloud key of its owner that works at once."""
         clock = Clock(self._time_scale, self._start)
         self.limit = RateLimit()
         self.organization = Organization(

@@ -33,7 +33,7 @@ class Lake:
         self._managed = ""
 
     def vendor_role(self, name: str) -> str:
-        """The ARN of Confluent's role for one provider integration, made here."""
+        """Return the ARN of Confluent's role for one provider integration, made here."""
         identity = self.root.client("sts").get_caller_identity()
         trust = allow(["sts:AssumeRole", "sts:TagSession"], principal=f"arn:aws:iam::{identity['Account']}:root")
         iam, role = self.root.client("iam"), f"confluent-{name}"
@@ -48,7 +48,7 @@ class Lake:
         iam.delete_role(RoleName=role)
 
     def assume(self, vendor_role: str, role: str, external_id: str, region: str) -> Access:
-        """Confluent's role assumes the customer's, to act in `region`. Raises LakeRefused where the trust doesn't allow it."""
+        """Assume the customer's role as Confluent's, to act in `region`. Raises LakeRefused if the trust doesn't allow it."""
         vendor = self.root.assume(vendor_role, _SESSION)
         what = f"Confluent's role {vendor_role} can't assume {role}"
         customer = refused_as(what, vendor.assume, role, _SESSION, ExternalId=external_id)
@@ -64,7 +64,7 @@ class Lake:
         return attrs.evolve(customer, region=region)
 
     def managed_bucket(self) -> str:
-        """Confluent's own, made when it is first needed."""
+        """Return Confluent's own bucket, created when it is first needed."""
         if not self._managed:
             name = f"confluent-managed-{uuid.uuid4().hex[:12]}"
             where = {"LocationConstraint": self.root.region}
@@ -73,13 +73,13 @@ class Lake:
         return self._managed
 
     def vend(self, location: str) -> Access:
-        """Credentials that read what lies below `location`, and nothing else."""
+        """Return credentials that read what lies below `location`, and nothing else."""
         if location not in self._readers:
             self._readers[location] = self._reader(location)
         return self.root.assume(self._readers[location], _SESSION)
 
     def _reader(self, location: str) -> str:
-        """The ARN of a role that does."""
+        """Create a role of Confluent's that reads what lies below `location`, and return its ARN."""
         bucket, _, prefix = location.removeprefix("s3://").partition("/")
         name = f"reader-{uuid.uuid4().hex[:12]}"
         arn = self.vendor_role(name)
@@ -99,7 +99,7 @@ def refused_as(what: str, call: Callable[..., T], *arguments: Any, **named: Any)
 
 
 def require_allowed(what: str, call: Callable[..., Any], *arguments: Any, **named: Any) -> None:
-    """Only a denial counts: a call may fail for other reasons, and was still allowed. Raises LakeRefused."""
+    """Raise LakeRefused if the call is denied. A call that fails for another reason was allowed."""
     try:
         call(*arguments, **named)
     except ClientError as error:

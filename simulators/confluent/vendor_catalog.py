@@ -29,7 +29,7 @@ class VendorCatalog(NoopCatalog, MetastoreCatalog):
         self.properties = dict(properties)
 
     def create_namespace_if_not_exists(self, namespace: str | Identifier, properties: Properties = EMPTY_DICT) -> None:
-        """A cluster is a namespace by itself."""
+        """Do nothing: a cluster is a namespace by itself."""
 
     def table_exists(self, identifier: str | Identifier) -> bool:
         return tuple(identifier) in self.pointers

@@ -48,7 +48,7 @@ class Access:
         return _client(self, service)
 
     def properties(self) -> dict[str, str]:
-        """As PyIceberg's FileIO, and any client of an Iceberg REST catalog, takes them."""
+        """Return them as PyIceberg's FileIO, and any client of an Iceberg REST catalog, takes them."""
         token = {"s3.session-token": self.token} if self.token else {}
         return {
             "s3.endpoint": self.endpoint,
@@ -90,6 +90,6 @@ def refused(call: Callable[..., T], *arguments: Any, **named: Any) -> T:
 
 
 def allow(actions: str | Sequence[str], *, principal: str = "", resource: str = "") -> str:
-    """A policy of one statement: of `principal` for a trust, on `resource` otherwise."""
+    """Return a policy of one statement: of `principal` for a trust, on `resource` otherwise."""
     target = {"Principal": {"AWS": principal}} if principal else {"Resource": resource}
     return json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": actions} | target]})

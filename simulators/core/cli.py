@@ -21,7 +21,7 @@ def parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
 
 
 def vendor_parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
-    """With the options of a vendor's simulator: time, AWS, region and seed."""
+    """Return a parser with the options of a vendor's simulator: time, AWS, region and seed."""
     result = parser(module, description, port)
     result.add_argument("--time-scale", type=float, default=1.0, metavar="X", help="time runs X times as fast (default: 1)")
     result.add_argument("--aws", metavar="URL", help="an embedded AWS, started with --iam, that tables are in")

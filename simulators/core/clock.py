@@ -52,7 +52,7 @@ class Clock:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is due, now or ever."""
+        """Return whether nothing is due, now or ever."""
         return not self._due
 
     def catch_up(self) -> None:
@@ -60,7 +60,7 @@ class Clock:
         self._acting_at = self._present()
 
     def run_due(self) -> None:
-        """Actions may ask for further ones, which run too when their time has come."""
+        """Run the actions that are due, and further ones that they add, once their time has come."""
         now = self.now()
         try:
             while self._due and self._due[0][0] <= now:

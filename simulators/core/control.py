@@ -56,7 +56,7 @@ def find(controls: Controls, method: str, path: str) -> Control:
 
 
 def run(control: Control, request: Request) -> Response:
-    """What the control can't use is answered with 400 and the reason."""
+    """Run the control. What it can't use is answered with 400 and the reason."""
     try:
         return control(request)
     except (ValueError, TypeError, LookupError) as error:
@@ -73,7 +73,7 @@ def call(url: str, method: str, path: str = "", body: Mapping[str, Any] | None =
 
 
 async def read(receive: Receive) -> bytes:
-    """The whole request body, so that a client has sent all of it before it is answered."""
+    """Read the whole request body, so that a client has sent all of it before it is answered."""
     body = bytearray()
     while (message := await receive())["type"] == "http.request":
         body += message.get("body", b"")

@@ -83,7 +83,7 @@ class Call(NamedTuple):
 
 @dataclass
 class Rule:
-    """`seen` and `hits` count from the moment it was put in place."""
+    """`seen` and `hits` count from the moment it was set."""
 
     fault: str
     method: str = "*"
@@ -114,7 +114,7 @@ class Rule:
         )
 
     def count(self) -> bool:
-        """One more call that matches; whether the rule hits it."""
+        """Count one more call that matches. Return whether the rule hits it."""
         self.seen += 1
         past = self.seen - self.nth
         hit = past >= 0 and past % self.every == 0 and (self.times == 0 or self.hits < self.times)
@@ -141,7 +141,7 @@ class Exchange(NamedTuple):
     last_answer: list[Message]
 
     async def effect(self) -> list[Message]:
-        """The app's answer, kept from the client."""
+        """Return the app's answer, kept from the client."""
         messages: list[Message] = []
 
         async def keep(message: Message) -> None:
@@ -151,7 +151,7 @@ class Exchange(NamedTuple):
         return messages
 
     async def up_to_limit(self, beyond: Send) -> None:
-        """The app's answer; what of its body lies beyond `after_bytes` is given to `beyond`."""
+        """Send the app's answer; what of its body lies beyond `after_bytes` goes to `beyond`."""
         left = self.rule.after_bytes or 0
 
         async def counted(message: Message) -> None:
@@ -211,7 +211,7 @@ async def _hang(exchange: Exchange) -> None:
 
 
 async def _truncate(exchange: Exchange) -> None:
-    """The server closes the connection of an answer that was begun and is never finished."""
+    """Begin the answer and never finish it: the server closes its connection."""
 
     async def dropped(message: Message) -> None:
         pass
@@ -265,7 +265,7 @@ FAULTS: dict[str, Callable[[Exchange], Awaitable[None]]] = {
 
 
 def read_rules(text: bytes) -> list[Rule]:
-    """Raises ValueError with a sentence that names what is wrong."""
+    """Read the rules. Raises ValueError with a sentence that names what is wrong."""
     known = {each.name for each in fields(Rule)} - {"seen", "hits"}
     rules = []
     for given in json.loads(text)["rules"]:

@@ -29,7 +29,7 @@ class NotStarted(Exception):
 
 
 def start(command: Sequence[str], log: IO[bytes], environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """In a session of its own, where Ctrl-C in our terminal does not reach it: we stop it ourselves, in order."""
+    """Start the query; `bounded` is over the rows that are there now, and no further. Raises SqlError."""
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -42,7 +42,7 @@ def start(command: Sequence[str], log: IO[bytes], environment: Mapping[str, str]
 
 
 def announcement(process: subprocess.Popen[bytes], log: IO[bytes]) -> dict[str, Any]:
-    """Its first line. Raises NotStarted."""
+    """Return its first line. Raises NotStarted."""
     assert process.stdout is not None
     with process.stdout as stdout:
         answered, _, _ = select.select([stdout], [], [], START_SECONDS)
@@ -72,7 +72,7 @@ def stop(process: subprocess.Popen[bytes], grace: float) -> None:
 
 
 def end_with_parent() -> None:
-    """Returns only where the process didn't end. Our parent holds the other end of standard input and writes nothing."""
+    """End this process with its parent, which holds the other end of standard input and writes nothing."""
     while os.read(0, 4096):  # not sys.stdin.buffer: its lock would hold up the end of the process
         pass
     os.kill(os.getpid(), signal.SIGTERM)

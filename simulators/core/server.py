@@ -113,7 +113,7 @@ def address(listener: socket.socket) -> str:
 
 
 def web_server(app: Application, *, own_date: bool = False) -> uvicorn.Server:
-    """`app` behind a fault injector. With `own_date`, the application sets the Date header."""
+    """Serve `app` behind a fault injector. With `own_date`, the application sets the Date header."""
     return uvicorn.Server(
         uvicorn.Config(
             FaultInjector(app),

@@ -46,9 +46,9 @@ class EventsError(Exception):
 
     def __init__(self, file: str, mistakes: list[Mistake], more: int = 0) -> None:
         self.mistakes, self.more = mistakes, more
-        told = [f"{file}: nothing was written, since some events can't be read. Correct them and run again"]
-        told += [f"  {each}" for each in mistakes]
-        super().__init__("\n".join(told + [f"  and {more} more"] * bool(more)))
+        lines = [f"{file}: nothing was written, since some events can't be read. Correct them and run again"]
+        lines += [f"  {each}" for each in mistakes]
+        super().__init__("\n".join(lines + [f"  and {more} more"] * bool(more)))
 
 
 class _RefusedError(ValueError):
@@ -70,13 +70,13 @@ class Mistakes:
             self._more += 1
 
     def settle(self) -> None:
-        """Raises EventsError if there were any."""
+        """Raise EventsError if there were any."""
         if self._found:
             raise EventsError(self._file, self._found, self._more)
 
 
 def read_json_lines(file: Path, topic: Topic) -> list[dict[str, Any]]:
-    """The values of all lines, as Avro values of the topic's schema. Raises EventsError, and OSError."""
+    """Return the values of all lines, as Avro values of the topic's schema. Raises EventsError, and OSError."""
     mistakes, decode = Mistakes(file.name), decoder(topic.root)
     values = []
     for number, line in text_lines(file, mistakes):
@@ -90,13 +90,13 @@ def read_json_lines(file: Path, topic: Topic) -> list[dict[str, Any]]:
 def to_records(
     topic: Topic, values: Iterable[dict[str, Any]], received_at: datetime, partitions: int = DEFAULT_PARTITIONS
 ) -> list[Record]:
-    """Records in the order given, sent at the topic's event time, or at `received_at` (aware) where it has none."""
+    """Return records in the order given, sent at the topic's event time, or at `received_at` (aware) without one."""
     received = (received_at - _EPOCH) // _MILLISECOND
     return Log(topic.name, partitions).append(_sent(topic, value, received) for value in values)
 
 
 def text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
-    """The lines with their ends and numbers, but for those that aren't UTF-8, which are added to `mistakes`."""
+    """Return the lines with their ends and numbers, but for those that aren't UTF-8, which are added to `mistakes`."""
     number = 0
     with _opened(file) as stream:
         try:
@@ -130,7 +130,7 @@ def _decoded(raw: bytes, report: Callable[[str], None]) -> str | None:
 
 
 def _parsed(line: str, report: Callable[[str], None]) -> Any:
-    """The JSON value of a line, numbers with a fraction exact; None after a report."""
+    """Return the JSON value of a line, numbers with a fraction exact; None after a report."""
     try:
         value = json.loads(line.rstrip(), parse_float=decimal.Decimal, parse_constant=_no_number, object_pairs_hook=_object)
     except json.JSONDecodeError as error:

@@ -37,7 +37,7 @@ def stock_trades(
     partitions: int = DEFAULT_PARTITIONS,
     topic: str = "stock_trades",
 ) -> list[Record]:
-    """`count` trades as Datagen makes them, at random moments from `start` until before `end` (both aware)."""
+    """Return `count` trades as Datagen sends them, at random moments from `start` until before `end` (both aware)."""
     rng = random.Random(seed)  # noqa: S311 - repeatable is what is wanted
     first, span = _span(start, end)
     times = sorted(first + rng.randrange(span) for _ in range(count))
@@ -98,7 +98,7 @@ def sales_orders(
     partitions: int = DEFAULT_PARTITIONS,
     topic: str = "sales_orders",
 ) -> list[Record]:
-    """Orders placed from `start` until before `end` (both aware), and what became of them, also after `end`."""
+    """Return orders placed from `start` until before `end` (both aware), and what became of them, also after `end`."""
     rng = random.Random(seed)  # noqa: S311 - repeatable is what is wanted
     events = list(_Sales(mix, rng, start, end).events())
     again = rng.sample(range(len(events)), _share(mix.duplicates, len(events)))
@@ -176,7 +176,7 @@ class _Sales:
         return Sent(time, event["order_id"].encode(), event, (("source", event["channel"].encode()),))
 
     def _moment(self) -> int:
-        """In milliseconds since 1970 UTC; busy hours are drawn more often."""
+        """Draw a moment in milliseconds since 1970 UTC; busy hours come more often."""
         while True:
             moment = self._first + self._rng.randrange(self._length)
             if self._rng.randrange(max(words.HOURS)) < words.HOURS[moment // _HOUR % 24]:
@@ -199,7 +199,7 @@ def _share(share: float, count: int) -> int:
 
 
 def _span(start: datetime, end: datetime) -> tuple[int, int]:
-    """The first moment in milliseconds since 1970 UTC, and the number of milliseconds."""
+    """Return the first moment in milliseconds since 1970 UTC, and the number of milliseconds."""
     first, after = ((each - _EPOCH) // _MILLISECOND for each in (start, end))
     if after <= first:
         raise ValueError(f"from {start.isoformat()} until {end.isoformat()}: the span is empty. The end must come later")

@@ -21,14 +21,14 @@ class Person(NamedTuple):
 
 
 def people(rng: random.Random, count: int, before: datetime) -> list[Person]:
-    """`count` customers, all registered in the three years `before`."""
+    """Return `count` customers, all registered in the three years `before`."""
     few = [region for region in words.REGIONS for _ in range(region.people or 0)]
     many = rng.choices(words.REGIONS, [region.weight for region in words.REGIONS], k=count - len(few))
     return [_person(rng, number, region, before) for number, region in enumerate(few + many, start=1)]
 
 
 def products() -> list[dict[str, Any]]:
-    """One of each good in each material; the material adds to the price."""
+    """Return one of each good in each material; the material adds to the price."""
     made = product(enumerate(words.GOODS), enumerate(words.MATERIALS))
     return [
         {

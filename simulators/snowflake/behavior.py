@@ -30,7 +30,7 @@ class Behavior:
     slow: list[Slowness] = attrs.Factory(list)
 
     def change(self, given: dict[str, Any]) -> None:
-        """Raises ValueError and TypeError."""
+        """Change the behavior. Raises ValueError and TypeError."""
         slow = given.pop("slow", None)
         for name, value in given.items():
             if name not in ("partition_rows", "most_rows", "prefix"):

@@ -45,10 +45,6 @@ def _integration(session: Session, arguments: list[str]) -> Integration:
     return integration
 
 
-def _verify_integration(session: Session, arguments: list[str]) -> str:
-    return json.dumps(trust.verify_integration(session.account, _integration(session, arguments)))
-
-
 def _namespaces(session: Session, arguments: list[str]) -> str:
     integration = _integration(session, arguments)
     if session.account.lake is None:
@@ -115,7 +111,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "CURRENT_SCHEMA": _of_session(lambda session: session.schema or None),
     "CURRENT_AVAILABLE_ROLES": _of_session(lambda session: json.dumps(sorted(session.roles | inherited(session.account, [])))),
     "SYSTEM$VERIFY_EXTERNAL_VOLUME": _verify_volume,
-    "SYSTEM$VERIFY_CATALOG_INTEGRATION": _verify_integration,
+    "SYSTEM$VERIFY_CATALOG_INTEGRATION": lambda session, arguments: json.dumps(
+        trust.verify_integration(session.account, _integration(session, arguments))
+    ),
     "SYSTEM$LIST_NAMESPACES_FROM_CATALOG": _namespaces,
     "SYSTEM$LIST_ICEBERG_TABLES_FROM_CATALOG": _tables,
     "SYSTEM$AUTO_REFRESH_STATUS": _auto_refresh,

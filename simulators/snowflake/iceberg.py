@@ -4,29 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pyiceberg import types
 from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.manifest import DataFileContent, ManifestContent
 from pyiceberg.table import StaticTable
-from pyiceberg.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    IcebergType,
-    IntegerType,
-    ListType,
-    LongType,
-    MapType,
-    StringType,
-    StructType,
-    TimestampType,
-    TimestamptzType,
-    TimeType,
-    UUIDType,
-)
 
 from simulators.core.aws_access import AwsRefused
 from simulators.snowflake import trust
@@ -40,19 +21,19 @@ STOPPED: Final = "STOPPED"
 NOT_INITIALIZED: Final = "ICEBERG_TABLE_NOT_INITIALIZED"
 _EQUALITY_DELETES: Final = "091968"
 _NOT_FOUND: Final = ("EntityNotFoundException",)
-_SQL_TYPES: Final[dict[type[IcebergType], str]] = {
-    BooleanType: "BOOLEAN",
-    IntegerType: "NUMBER(10,0)",
-    LongType: "NUMBER(19,0)",
-    FloatType: "FLOAT",
-    DoubleType: "FLOAT",
-    DateType: "DATE",
-    TimeType: "TIME(6)",
-    TimestampType: "TIMESTAMP_NTZ(6)",
-    TimestamptzType: "TIMESTAMP_LTZ(6)",
-    StringType: "VARCHAR(134217728)",
-    UUIDType: "BINARY(16)",
-    BinaryType: "BINARY(67108864)",
+_SQL_TYPES: Final[dict[type[types.IcebergType], str]] = {
+    types.BooleanType: "BOOLEAN",
+    types.IntegerType: "NUMBER(10,0)",
+    types.LongType: "NUMBER(19,0)",
+    types.FloatType: "FLOAT",
+    types.DoubleType: "FLOAT",
+    types.DateType: "DATE",
+    types.TimeType: "TIME(6)",
+    types.TimestampType: "TIMESTAMP_NTZ(6)",
+    types.TimestamptzType: "TIMESTAMP_LTZ(6)",
+    types.StringType: "VARCHAR(134217728)",
+    types.UUIDType: "BINARY(16)",
+    types.BinaryType: "BINARY(67108864)",
 }
 
 
@@ -64,17 +45,17 @@ def columns_of(table: IcebergTable) -> list[TableColumn]:
     return [each if table.linked else TableColumn(each.name.upper(), each.sql_type) for each in table.columns]
 
 
-def _sql_type(iceberg: IcebergType) -> str:
+def _sql_type(iceberg: types.IcebergType) -> str:
     match iceberg:
-        case DecimalType():
+        case types.DecimalType():
             return f"NUMBER({iceberg.precision},{iceberg.scale})"
-        case FixedType():
+        case types.FixedType():
             return f"BINARY({len(iceberg)})"
-        case ListType():
+        case types.ListType():
             return f"ARRAY({_sql_type(iceberg.element_type)})"
-        case MapType():
+        case types.MapType():
             return f"MAP({_sql_type(iceberg.key_type)}, {_sql_type(iceberg.value_type)})"
-        case StructType():
+        case types.StructType():
             return f"OBJECT({', '.join(f'{each.name} {_sql_type(each.field_type)}' for each in iceberg.fields)})"
     return _SQL_TYPES.get(type(iceberg), "VARIANT")
 

@@ -19,7 +19,7 @@ _SESSION: Final = "snowflake"
 
 
 def iceberg_config(access: Access, warehouse: str) -> None:
-    """The first call of Glue's Iceberg REST endpoint, which needs glue:GetCatalog. Raises AwsRefused."""
+    """Make the first call of Glue's Iceberg REST endpoint, which needs glue:GetCatalog. Raises AwsRefused."""
     request = AWSRequest("GET", f"{access.endpoint}/iceberg/v1/config", params={"warehouse": warehouse})
     SigV4Auth(Credentials(access.key, access.secret, access.token), "glue", access.region).add_auth(request)
     prepared = request.prepare()
@@ -49,7 +49,7 @@ class Lake:
         return self._account
 
     def vendor_user(self, name: str) -> str:
-        """The ARN of Snowflake's user for one Snowflake account, made when it is first asked for."""
+        """Return the ARN of Snowflake's user for one Snowflake account, made when it is first asked for."""
         if name not in self._users:
             iam = self.root.client("iam")
             with suppress(iam.exceptions.EntityAlreadyExistsException):  # of a time that failed in the middle
@@ -73,7 +73,7 @@ class Lake:
             return
 
     def assume(self, user: str, role: str, external_id: str, region: str = "") -> Access:
-        """Snowflake's user assumes the customer's role. Raises AwsRefused where the trust doesn't allow it."""
+        """Assume the customer's role as Snowflake's user. Raises AwsRefused if the trust doesn't allow it."""
         self.vendor_user(user)
         session = self._users[user].assume(role, _SESSION, ExternalId=external_id)
         return attrs.evolve(session, region=region or self.root.region)

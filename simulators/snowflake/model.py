@@ -34,12 +34,12 @@ class Domain(Enum):
 
     @property
     def label(self) -> str:
-        """The name in the results of SHOW GRANTS."""
+        """Return the name in the results of SHOW GRANTS."""
         return "VOLUME" if self is Domain.VOLUME else self.value.replace(" ", "_")
 
     @property
     def depth(self) -> int:
-        """The number of parts of a full name."""
+        """Return the number of parts of a full name."""
         return {Domain.SCHEMA: 2, Domain.ICEBERG_TABLE: 3}.get(self, 1)
 
 
@@ -64,7 +64,7 @@ class SnowflakeObject:
 
     @property
     def label(self) -> str:
-        """The last part of its name."""
+        """Return the last part of its name."""
         return self.name[-1]
 
 

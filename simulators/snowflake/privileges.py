@@ -204,7 +204,7 @@ def _apply(change: Change, on: SnowflakeObject, privileges: list[str], to: str, 
 
 
 def _may_grant(session: Session, privilege: str, on: SnowflakeObject) -> bool:
-    """In a schema with managed access, the schema's owner decides, not the owners of the objects in it."""
+    """Return whether a role may grant it. In a schema with managed access the schema's owner decides, not the object's."""
     if on.domain is Domain.ICEBERG_TABLE:
         schema: Any = session.account.find(Domain.SCHEMA, on.name[:2])
         if schema.managed_access:

@@ -21,7 +21,7 @@ from simulators.snowflake.simulation import Simulation
 
 
 def web_server(simulation: Simulation) -> uvicorn.Server:
-    """The Date header is the time of the simulation's clock."""
+    """Return the server, whose Date header is the time of the simulation's clock."""
     return server.web_server(Application(simulation), own_date=True)
 
 

@@ -70,7 +70,7 @@ class Simulation:
         }
 
     def _begin(self) -> None:
-        """An account whose one user is an admin, with a key."""
+        """Begin with an account whose one user is an admin, with a key."""
         made_up = "".join(self._random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ", k=2)) + str(self._random.randint(10_000, 99_999))
         organization, _, name = self._name.upper().partition("-")
         clock = Clock(self._time_scale, self._start)
@@ -90,7 +90,7 @@ class Simulation:
         self.account.memberships.append(Membership(ADMIN, user.key, "", now))
 
     def _new_key(self) -> str:
-        """Its public half, as SQL takes it. Nobody but the file's owner reads the private one."""
+        """Return its public half, as SQL takes it. Nobody but the file's owner reads the private one."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._key_file.touch(mode=0o600)
         self._key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))

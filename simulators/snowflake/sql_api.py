@@ -196,7 +196,8 @@ def of(statement: Statement, behavior: Behavior, *, wait: bool = False, partitio
     if statement.error:
         return _json(408 if statement.error.code == _TIMED_OUT else 422, _failure(statement, statement.error))
     assert statement.result is not None, "a statement that is done has one"
-    parts = _partitions(statement.result.rows[: behavior.most_rows], behavior.partition_rows)
+    rows, size = statement.result.rows[: behavior.most_rows], behavior.partition_rows
+    parts = [rows[start : start + size] for start in range(0, len(rows), size)] or [[]]
     if not 0 <= partition < len(parts):
         raise CallRefused(400, "391920", f"There is no partition {partition}: the result has {len(parts)}.")
     if partition:
@@ -241,10 +242,6 @@ def _metadata(result: Result, parts: list[list[Row]]) -> dict[str, Any]:
         "rowType": [each.document() for each in result.columns],
         "partitionInfo": [{"rowCount": len(part), "uncompressedSize": len(json.dumps(part))} for part in parts],
     }
-
-
-def _partitions(rows: list[Row], size: int) -> list[list[Row]]:
-    return [rows[start : start + size] for start in range(0, len(rows), size)] or [[]]
 
 
 def _nullable(rows: list[Row], nullable: bool) -> list[Row]:

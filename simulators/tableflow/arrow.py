@@ -29,7 +29,7 @@ class RecordError(Exception):
 
 
 def to_arrow(topic: Topic, schema: Schema, naming: Naming, records: Sequence[Record], schema_id: int) -> pa.Table:
-    """One row a record, in the order given, with the columns, Parquet names and field ids of `schema`.
+    """Return one row a record, in the order given, with the columns, Parquet names and field ids of `schema`.
 
     Raises RecordError where a value does not fit.
     """
@@ -90,7 +90,7 @@ def _encode(schema: Any, value: dict[str, Any], prefix: bytes) -> bytes:
 
 
 def _converter(node: Node) -> Convert | None:
-    """What must be done to values before Arrow takes them; None where that is nothing."""
+    """Return what must be done to values before Arrow takes them; None where that is nothing."""
     match node:
         case Array(items):
             return _array_converter(items)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -112,7 +112,7 @@ Node = Scalar | Fixed | Decimal | Enum | Array | Map | Struct | Union
 
 
 def resolve(schema: Mapping[str, Any]) -> Struct:
-    """Raises SchemaError, naming the field, for what is not Avro or has no place in a table."""
+    """Resolve the schema. Raises SchemaError, which names the field, for what is not Avro or can't be in a table."""
     try:
         # fastavro writes into what it is given
         parsed = fastavro.parse_schema(copy.deepcopy(dict(schema)), _write_hint=False)
@@ -176,13 +176,10 @@ class _Resolver:
         nodes = [self.node(each, path) for each in wanted]
         if len(nodes) == 1:
             return replace(nodes[0], nullable=nullable)
-        return Union(tuple(_branches([_name_of(each) for each in wanted], nodes)), nullable)
-
-
-def _branches(names: list[str], nodes: list[Node]) -> Iterator[Branch]:
-    simple = [name.rpartition(".")[2] for name in names]
-    for name, short, node in zip(names, simple, nodes, strict=True):
-        yield Branch(short if simple.count(short) == 1 else name, name, node)
+        names = [_name_of(each) for each in wanted]
+        short = [name.rpartition(".")[2] for name in names]
+        columns = [one if short.count(one) == 1 else name for name, one in zip(names, short, strict=True)]
+        return Union(tuple(map(Branch, columns, names, nodes)), nullable)
 
 
 def _name_of(schema: Any) -> str:

@@ -13,13 +13,13 @@ import math
 import struct
 import uuid
 from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from typing import Any, Final
 
 from simulators.tableflow.avro import Array, Branch, Decimal, Enum, Fixed, Map, Node, Scalar, Struct, Union
-from simulators.tableflow.avro_times import TIME_KINDS, read_time
 
-#: Told the path of the field and what is wrong with it.
+#: Takes the path of the field and what is wrong with it.
 Report = Callable[[str, str], None]
 Decoder = Callable[[Any, str, Report], Any]
 
@@ -27,6 +27,12 @@ _INTEGERS: Final = {"int": 31, "long": 63}
 #: Wide enough for any decimal of Iceberg, so that quantizing never rounds silently.
 _WIDE: Final = decimal.Context(prec=100, traps=[decimal.InvalidOperation])
 _SHOWN: Final = 40
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS: Final = {"millis": timedelta(milliseconds=1), "micros": timedelta(microseconds=1)}
+_DAY: Final = timedelta(days=1)
+_TIME_KINDS: Final = frozenset(
+    ("date", *(f"{what}-{unit}" for what in ("time", "timestamp", "local-timestamp") for unit in _UNITS))
+)
 
 
 class _Wrong(Exception):
@@ -34,7 +40,7 @@ class _Wrong(Exception):
 
 
 def decoder(node: Node) -> Decoder:
-    """A function of a JSON value, its path and where to report. What it returns after a report means nothing."""
+    """Return a function of a JSON value, its path and where to report. What it returns after a report means nothing."""
     match node:
         case Struct():
             decode: Decoder = _Record(node)
@@ -50,7 +56,7 @@ def decoder(node: Node) -> Decoder:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: short, and in ASCII, since what is wrong with it may be what can't be printed."""
+    """Return a value in a message: short, and in ASCII, since what is wrong with it may be what can't be printed."""
     text = str(value) if isinstance(value, decimal.Decimal) else ascii(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
@@ -133,7 +139,7 @@ def _reader(node: Scalar | Enum | Decimal | Fixed) -> Callable[[Any], Any]:
             return partial(_decimal, node)
         case Fixed(size):
             return partial(_bytes, size)
-    if node.kind in TIME_KINDS:
+    if node.kind in _TIME_KINDS:
         return partial(_time, node.kind)
     if node.kind in _INTEGERS:
         return partial(_integer, node.kind)
@@ -226,7 +232,7 @@ def _uuid(value: Any) -> str:
 
 def _time(kind: str, value: Any) -> Any:
     try:
-        return read_time(kind, value)
+        return _read_time(kind, value)
     except (ValueError, OverflowError) as error:
         raise _Wrong(f"{error}, found {shown(value)}") from None
 
@@ -238,3 +244,65 @@ _OTHERS: Final[dict[str, Callable[[Any], Any]]] = {
     "bytes": partial(_bytes, None),
     "uuid": _uuid,
 }
+
+
+def _read_time(kind: str, value: Any) -> Any:
+    """Read a time; `kind` is one of _TIME_KINDS. An instant is in UTC. Raises ValueError with what was expected."""
+    if kind == "date":
+        return _read(value, date.fromisoformat, _date, "expected a date such as 2026-11-02, or days since 1970")
+    what, _, unit = kind.rpartition("-")
+    step = _UNITS[unit]
+    years = "in the years 1 to 9999"
+    match what:
+        case "time":
+            wanted = f"expected a time such as 10:15:00, without an offset, or {unit} since midnight"
+            found = _read(value, _clock, lambda number: _time_of_day(number * step), wanted)
+        case "timestamp":
+            wanted = f"expected a timestamp {years}, with Z or an offset, such as 2026-11-02T10:15:00Z, or {unit} since 1970"
+            found = _read(value, _instant, lambda number: _EPOCH + number * step, wanted)
+        case _:
+            wanted = f"expected a timestamp {years}, without an offset, such as 2026-11-02T10:15:00, or {unit} since 1970"
+            found = _read(value, _local, lambda number: (_EPOCH + number * step).replace(tzinfo=None), wanted)
+    return found if unit == "micros" else found.replace(microsecond=found.microsecond // 1000 * 1000)
+
+
+def _read(value: Any, from_text: Callable[[str], Any], from_number: Callable[[int], Any], wanted: str) -> Any:
+    try:
+        if isinstance(value, str):
+            return from_text(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return from_number(value)
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError(wanted)
+
+
+def _date(days: int) -> date:
+    return (_EPOCH + days * _DAY).date()
+
+
+def _clock(text: str) -> time:
+    found = time.fromisoformat(text)
+    if found.tzinfo is not None:
+        raise ValueError
+    return found
+
+
+def _time_of_day(since_midnight: timedelta) -> time:
+    if not timedelta(0) <= since_midnight < _DAY:
+        raise ValueError
+    return (_EPOCH + since_midnight).time()
+
+
+def _instant(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError
+    return found.astimezone(UTC)
+
+
+def _local(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is not None:
+        raise ValueError
+    return found

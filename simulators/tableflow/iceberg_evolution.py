@@ -12,30 +12,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
+from pyiceberg import types
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.update import AddSchemaUpdate, AssertCurrentSchemaId, SetCurrentSchemaUpdate
-from pyiceberg.types import (
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IcebergType,
-    IntegerType,
-    ListType,
-    LongType,
-    MapType,
-    NestedField,
-    StructType,
-)
 
 from simulators.tableflow.avro import Array, Field, Map, Node, SchemaError, Struct, Union
-from simulators.tableflow.iceberg_commit import apply
+from simulators.tableflow.iceberg_table import apply
 from simulators.tableflow.layout import iceberg_type
 from simulators.tableflow.topic import Topic
 
 
 def evolve(table: Table, before: Topic, after: Topic) -> Table:
-    """Raises SchemaError, naming every field, for a change that Tableflow refuses."""
+    """Change the schema. Raises SchemaError, which names every field, for a change that Tableflow refuses."""
     columns = table.schema().fields
     owned = {each.name for each in before.root.fields}
     merge = _Merge(count(table.metadata.last_column_id + 1))
@@ -59,7 +48,7 @@ class _Merge:
         self._ids = ids
         self.refused: list[str] = []
 
-    def fields(self, old: Sequence[NestedField], new: Struct | Union, path: str) -> list[NestedField]:
+    def fields(self, old: Sequence[types.NestedField], new: Struct | Union, path: str) -> list[types.NestedField]:
         known = {each.name: each for each in old}
         wanted = {each.name: each for each in _fields(new)}
         for name in known.keys() - wanted.keys():
@@ -69,38 +58,36 @@ class _Merge:
             self._refuse(path.rstrip(".") or "(top)", f"reordered to {', '.join(kept)}")
         return [self._field(known.get(each.name), each, path + each.name) for each in wanted.values()]
 
-    def _field(self, old: NestedField | None, new: Field, path: str) -> NestedField:
+    def _field(self, old: types.NestedField | None, new: Field, path: str) -> types.NestedField:
         required = not new.node.nullable
         if required and (old is None or old.optional):
             if not (isinstance(new.node, Array | Map) and new.default in ([], {})):
                 self._refuse(path, "added, and not nullable" if old is None else "nullable until now, and no longer")
             required = False
         if old is None:
-            return NestedField(next(self._ids), new.name, iceberg_type(new.node, self._ids), required)
-        return NestedField(old.field_id, old.name, self._type(old.field_type, new.node, path), required)
+            return types.NestedField(next(self._ids), new.name, iceberg_type(new.node, self._ids), required)
+        return types.NestedField(old.field_id, old.name, self._type(old.field_type, new.node, path), required)
 
-    def _type(self, old: IcebergType, new: Node, path: str) -> IcebergType:
+    def _type(self, old: types.IcebergType, new: Node, path: str) -> types.IcebergType:
         match old, new:
-            case ListType(), Array(items):
+            case types.ListType(), Array(items):
                 element = self._type(old.element_type, items, f"{path}[]")
-                return ListType(old.element_id, element, self._still(old.element_required, items, f"{path}[]"))
-            case MapType(), Map(values):
+                return types.ListType(old.element_id, element, self._still(old.element_required, items, f"{path}[]"))
+            case types.MapType(), Map(values):
                 value = self._type(old.value_type, values, f"{path}{{}}")
                 required = self._still(old.value_required, values, f"{path}{{}}")
-                return MapType(old.key_id, old.key_type, old.value_id, value, required)
-            case StructType(), Struct() | Union():
-                return StructType(*self.fields(old.fields, new, f"{path}."))
-        return self._plain(old, iceberg_type(new, count()), path)
+                return types.MapType(old.key_id, old.key_type, old.value_id, value, required)
+            case types.StructType(), Struct() | Union():
+                return types.StructType(*self.fields(old.fields, new, f"{path}."))
+        plain = iceberg_type(new, count())
+        if old != plain and not _widens(old, plain):
+            self._refuse(path, f"{old} can't become {plain}")
+        return plain
 
     def _still(self, required: bool, new: Node, path: str) -> bool:
         if not required and not new.nullable:
             self._refuse(path, "nullable until now, and no longer")
         return required and not new.nullable
-
-    def _plain(self, old: IcebergType, new: IcebergType, path: str) -> IcebergType:
-        if old != new and not _widens(old, new):
-            self._refuse(path, f"{old} can't become {new}")
-        return new
 
     def _refuse(self, path: str, problem: str) -> None:
         self.refused.append(f"{path}: {problem}")
@@ -112,10 +99,10 @@ def _fields(node: Struct | Union) -> Sequence[Field]:
     return [Field(each.column, replace(each.node, nullable=True)) for each in node.branches]
 
 
-def _widens(old: IcebergType, new: IcebergType) -> bool:
+def _widens(old: types.IcebergType, new: types.IcebergType) -> bool:
     match old, new:
-        case (IntegerType(), LongType()) | (FloatType(), DoubleType()):
+        case (types.IntegerType(), types.LongType()) | (types.FloatType(), types.DoubleType()):
             return True
-        case DecimalType(), DecimalType():
+        case types.DecimalType(), types.DecimalType():
             return old.scale == new.scale and old.precision <= new.precision
     return False

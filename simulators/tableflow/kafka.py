@@ -71,7 +71,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 
 
 def murmur2(data: bytes) -> int:
-    """The 32-bit murmur2 hash of Kafka's Java client, as a signed number."""
+    """Return the 32-bit murmur2 hash of Kafka's Java client, as a signed number."""
     state = (_SEED ^ len(data)) & _WORD
     whole = len(data) & ~3
     for start in range(0, whole, 4):

@@ -13,27 +13,8 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Final, Literal
 
+from pyiceberg import types
 from pyiceberg.schema import Schema
-from pyiceberg.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    IcebergType,
-    IntegerType,
-    ListType,
-    LongType,
-    MapType,
-    NestedField,
-    StringType,
-    StructType,
-    TimestampType,
-    TimestamptzType,
-    TimeType,
-)
 
 from simulators.tableflow.avro import Array, Decimal, Enum, Fixed, Map, Node, Scalar, Struct, Union
 from simulators.tableflow.topic import Topic
@@ -53,89 +34,90 @@ METADATA: Final = (
     "raw-value",
 )
 
-_SCALARS: Final[dict[str, Callable[[], IcebergType]]] = {
-    "boolean": BooleanType,
-    "int": IntegerType,
-    "long": LongType,
-    "float": FloatType,
-    "double": DoubleType,
-    "bytes": BinaryType,
-    "string": StringType,
-    "uuid": StringType,
-    "date": DateType,
-    "time-millis": TimeType,
-    "time-micros": TimeType,
-    "timestamp-millis": TimestamptzType,
-    "timestamp-micros": TimestamptzType,
-    "local-timestamp-millis": TimestampType,
-    "local-timestamp-micros": TimestampType,
+_SCALARS: Final[dict[str, Callable[[], types.IcebergType]]] = {
+    "boolean": types.BooleanType,
+    "int": types.IntegerType,
+    "long": types.LongType,
+    "float": types.FloatType,
+    "double": types.DoubleType,
+    "bytes": types.BinaryType,
+    "string": types.StringType,
+    "uuid": types.StringType,
+    "date": types.DateType,
+    "time-millis": types.TimeType,
+    "time-micros": types.TimeType,
+    "timestamp-millis": types.TimestamptzType,
+    "timestamp-micros": types.TimestamptzType,
+    "local-timestamp-millis": types.TimestampType,
+    "local-timestamp-micros": types.TimestampType,
 }
 
 
 def metadata_column(name: str, naming: Naming) -> str:
-    """`name` is one of METADATA. In Parquet, `$` and `-` of the DEFAULT names become _x24 and _x2D."""
+    """Return the column of one of METADATA. In Parquet, `$` and `-` of the DEFAULT names become _x24 and _x2D."""
     return f"$${name}" if naming == "DEFAULT" else f"cflt_metadata_{name.replace('-', '_')}"
 
 
 def table_schema(topic: Topic, naming: Naming) -> Schema:
-    """Ids count from 1 in the order of the columns; the catalog gives its own on creation."""
+    """Return the schema. Ids count from 1 in the order of the columns; the catalog assigns its own."""
     ids = count(1)
-    columns = [_optional(ids, KEY_COLUMN, BinaryType())] if has_key_column(topic) else []
+    columns = [_optional(ids, KEY_COLUMN, types.BinaryType())] if has_key_column(topic) else []
     columns += _fields(topic.root, ids)
     columns += [_optional(ids, metadata_column(name, naming), _metadata_type(name, ids)) for name in METADATA]
     return Schema(*columns)
 
 
 def has_key_column(topic: Topic) -> bool:
-    """False where the value has a field of that name itself: then the value wins, as Tableflow's docs say."""
+    """Return whether the record's key is a column. A field of that name in the value wins, as Tableflow's docs say."""
     return KEY_COLUMN not in {each.name for each in topic.root.fields}
 
 
-def iceberg_type(node: Node, ids: Iterator[int]) -> IcebergType:
+def iceberg_type(node: Node, ids: Iterator[int]) -> types.IcebergType:
     match node:
         case Array(items):
-            return ListType(next(ids), iceberg_type(items, ids), element_required=not items.nullable)
+            return types.ListType(next(ids), iceberg_type(items, ids), element_required=not items.nullable)
         case Map(values):
             key, value = next(ids), next(ids)
-            return MapType(key, StringType(), value, iceberg_type(values, ids), value_required=not values.nullable)
+            return types.MapType(key, types.StringType(), value, iceberg_type(values, ids), value_required=not values.nullable)
         case Struct():
-            return StructType(*_fields(node, ids))
+            return types.StructType(*_fields(node, ids))
         case Union(branches):
-            return StructType(*(_optional(ids, each.column, iceberg_type(each.node, ids)) for each in branches))
+            return types.StructType(*(_optional(ids, each.column, iceberg_type(each.node, ids)) for each in branches))
     return _plain_type(node)
 
 
-def _plain_type(node: Scalar | Enum | Decimal | Fixed) -> IcebergType:
+def _plain_type(node: Scalar | Enum | Decimal | Fixed) -> types.IcebergType:
     match node:
         case Enum():
-            return StringType()
+            return types.StringType()
         case Decimal(precision, scale):
-            return DecimalType(precision, scale)
+            return types.DecimalType(precision, scale)
         case Fixed(size):
-            return FixedType(size)
+            return types.FixedType(size)
     return _SCALARS[node.kind]()
 
 
-def _fields(struct: Struct, ids: Iterator[int]) -> list[NestedField]:
+def _fields(struct: Struct, ids: Iterator[int]) -> list[types.NestedField]:
     return [
-        NestedField(next(ids), each.name, iceberg_type(each.node, ids), required=not each.node.nullable) for each in struct.fields
+        types.NestedField(next(ids), each.name, iceberg_type(each.node, ids), required=not each.node.nullable)
+        for each in struct.fields
     ]
 
 
-def _metadata_type(name: str, ids: Iterator[int]) -> IcebergType:
+def _metadata_type(name: str, ids: Iterator[int]) -> types.IcebergType:
     match name:
         case "partition" | "leader-epoch":
-            return IntegerType()
+            return types.IntegerType()
         case "offset":
-            return LongType()
+            return types.LongType()
         case "timestamp":
-            return TimestamptzType()
+            return types.TimestamptzType()
         case "headers":
-            return MapType(next(ids), StringType(), next(ids), BinaryType(), value_required=False)
+            return types.MapType(next(ids), types.StringType(), next(ids), types.BinaryType(), value_required=False)
         case "raw-key" | "raw-value":
-            return BinaryType()
-    return StringType()
+            return types.BinaryType()
+    return types.StringType()
 
 
-def _optional(ids: Iterator[int], name: str, kind: IcebergType) -> NestedField:
-    return NestedField(next(ids), name, kind, required=False)
+def _optional(ids: Iterator[int], name: str, kind: types.IcebergType) -> types.NestedField:
+    return types.NestedField(next(ids), name, kind, required=False)

@@ -40,7 +40,7 @@ class Topic:
 
 
 def load_topic(file: Path, name: str | None = None) -> Topic:
-    """The topic of an .avsc file, named like the file. Raises SchemaError."""
+    """Return the topic of an .avsc file, named like the file. Raises SchemaError."""
     try:
         schema = json.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:

@@ -14,9 +14,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate, groupby
 from typing import Final, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile
@@ -27,11 +29,8 @@ from pyiceberg.utils.concurrent import ExecutorFactory
 
 from simulators.tableflow.arrow import RecordError, to_arrow
 from simulators.tableflow.avro import SchemaError
-from simulators.tableflow.batches import by_partition, slices, spans
-from simulators.tableflow.iceberg_commit import add_files, replace_files
 from simulators.tableflow.iceberg_evolution import evolve
-from simulators.tableflow.iceberg_files import write_equality_deletes, write_rows
-from simulators.tableflow.iceberg_upkeep import expire, live_rows
+from simulators.tableflow.iceberg_table import add_files, expire, live_rows, replace_files, write_equality_deletes, write_rows
 from simulators.tableflow.kafka import Record
 from simulators.tableflow.layout import KEY_COLUMN, Naming, has_key_column, metadata_column, table_schema
 from simulators.tableflow.topic import Topic
@@ -95,7 +94,7 @@ class Tableflow:
         self._topics: dict[str, _Materialised] = {}
 
     def create_table(self, topic: Topic, mode: WriteMode = "append") -> Table:
-        """Looks before it makes: a table that is there stays as it is, in its own write mode.
+        """Create the table, unless there is one: that stays as it is, in its own write mode.
 
         Raises SchemaError where that table, or one in this mode, can't hold the topic.
         """
@@ -118,7 +117,7 @@ class Tableflow:
         return table
 
     def append(self, name: str, records: Sequence[Record], files: int | None = None) -> Table:
-        """One commit of `records`, given in the order of their offsets.
+        """Commit `records`, given in the order of their offsets.
 
         `files` Parquet files of about equal length, or else one for each Kafka partition. Raises RecordError.
         """
@@ -136,7 +135,7 @@ class Tableflow:
         _require_one(name, "files after compaction", files)
         of = self._of(name)
         rows = live_rows(of.table, self._key_columns)
-        of.table = replace_files(of.table, [write_rows(of.table, each) for each in slices(rows, files)])
+        of.table = replace_files(of.table, [write_rows(of.table, each) for each in _slices(rows, files)])
         return of.table
 
     def expire(self, name: str, keep: int = _MOST_SNAPSHOTS) -> Table:
@@ -154,7 +153,7 @@ class Tableflow:
         return of.table
 
     def read(self, name: str) -> pa.Table:
-        """The rows that a reader sees, oldest commit first, columns under their Parquet names.
+        """Return the rows that a reader sees, oldest commit first, columns under their Parquet names.
 
         For upsert tables too, whose equality deletes PyIceberg can't read.
         """
@@ -177,13 +176,13 @@ class Tableflow:
         compact_every: int | None = None,
         keep: int = _MOST_SNAPSHOTS,
     ) -> Table:
-        """The topic's table with `records` in it, committed in at most `commits` spans of equal record time.
+        """Return the topic's table with `records` in it, committed in at most `commits` spans of equal record time.
 
         After each `compact_every` commits the table is compacted; at the end the newest `keep` snapshots are kept.
         """
         _require_one(topic.name, "commits", commits)
         self.create_table(topic, mode)
-        for number, batch in enumerate(spans(records, commits), start=1):
+        for number, batch in enumerate(_spans(records, commits), start=1):
             self.append(topic.name, batch, files)
             if compact_every and number % compact_every == 0:
                 self.compact(topic.name)
@@ -199,7 +198,7 @@ class Tableflow:
         return KEY_COLUMN, metadata_column("partition", self.place.naming)
 
     def _upserted(self, of: _Materialised, records: Sequence[Record]) -> tuple[list[Record], list[DataFile]]:
-        """The last record of each key that is no tombstone, and deletes of what earlier commits have of those keys."""
+        """Return the last record of each key that is no tombstone, and deletes of what earlier commits have of those keys."""
         if any(each.key is None for each in records):
             raise RecordError(f"topic {of.topic.name}: a record without a key, and an upsert table is keyed. Give it one")
         last = {(each.key, each.partition): each for each in records}
@@ -214,7 +213,7 @@ class Tableflow:
         if not records:
             return
         rows = to_arrow(of.topic, of.table.schema(), self.place.naming, records, of.schema_id)
-        parts = slices(rows, files) if files else by_partition(rows, records)
+        parts = _slices(rows, files) if files else _by_partition(rows, records)
         yield from ExecutorFactory.get_or_create().map(partial(write_rows, of.table), parts)
 
 
@@ -229,3 +228,25 @@ def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
             position = f"partition {each.partition}, offset {each.offset}"
             raise RecordError(f"topic {name}, {position}: an append table can't hold a tombstone. Use an upsert table")
     return records
+
+
+def _slices(rows: pa.Table, files: int) -> Iterator[pa.Table]:
+    length = max(1, -(-len(rows) // files))
+    yield from (rows.slice(start, length) for start in range(0, len(rows), length))
+
+
+def _by_partition(rows: pa.Table, records: Sequence[Record]) -> Iterator[pa.Table]:
+    partitions = pa.array([each.partition for each in records], pa.int32())
+    for each in sorted(set(partitions.to_pylist())):
+        yield rows.filter(pc.equal(partitions, each))
+
+
+def _spans(records: Sequence[Record], count: int) -> Iterator[list[Record]]:
+    """Cut `records` by time of arrival, which for a late record is that of the records before it."""
+    if not records:
+        return
+    arrivals = list(accumulate((each.timestamp for each in records), max))
+    first, length = arrivals[0], arrivals[-1] - arrivals[0] + 1
+    numbers = [(each - first) * count // length for each in arrivals]
+    for _, chosen in groupby(zip(numbers, records, strict=True), key=lambda pair: pair[0]):
+        yield [record for _, record in chosen]

@@ -1,7 +1,5 @@
 """One embedded AWS of each sort for the whole run. Each test makes buckets, databases and secrets of its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -87,7 +87,7 @@ class Results(NamedTuple):
         return cls(f"{chosen['OutputLocation'].rstrip('/')}/", chosen)
 
     def check(self, access_key: str, region: str) -> None:
-        """Raises Refused if the bucket doesn't exist or the caller may not read its location."""
+        """Raise Refused if the bucket doesn't exist or the caller may not read its location."""
         name = urlsplit(self.location).netloc
         exists = name in ministack("services.s3")._buckets
         if not exists or not _is_allowed(access_key, "s3:GetBucketLocation", region, f"arn:aws:s3:::{name}"):
@@ -260,7 +260,7 @@ def _endpoint() -> str:
 
 
 def _results_page(request: dict[str, Any], access_key: str, region: str) -> dict[str, Any]:
-    """Raises Refused."""
+    """Return a page of the results. Raises Refused."""
     query_id = request.get("QueryExecutionId")
     execution = ministack("services.athena")._executions.get(query_id)
     if execution is None:
@@ -305,7 +305,7 @@ def _invalid(message: str, **extra: str) -> Refused:
 
 
 def _is_allowed(access_key: str, action: str, region: str, arn: str) -> bool:
-    """Whether the caller may do this in S3. True where IAM is off."""
+    """Return whether the caller may do this in S3. True where IAM is off."""
     return not ministack("app").AUTH or not ministack("core.iam_evaluator").enforce(access_key, action, "s3", region, arn, None)
 
 

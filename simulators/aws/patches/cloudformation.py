@@ -66,7 +66,7 @@ def delete_resource(  # noqa: PLR0917  (MiniStack's own parameters)
 
 
 def _users(stack_name: str, logical_id: str) -> set[str]:
-    """The resources that need this one directly; what needs those is stuck with them."""
+    """Return the resources that need this one directly; what needs those is stuck with them."""
     engine, stacks = ministack("services.cloudformation.engine"), ministack("services.cloudformation")._stacks
     stack = stacks.get(stack_name) or {}
     defined: dict[str, Any] = (stack.get("_template") or {}).get("Resources", {})
@@ -105,7 +105,7 @@ def invoke_custom_resource(  # noqa: PLR0917  (MiniStack's own parameters)
 
 @FAILED_CREATE.replaces(_CUSTOM, "deliver_response", "token response")
 def deliver_response(original: Callable[..., bool], token: str, response: dict[str, Any]) -> bool:
-    """It runs in the thread of the answer; the answer says which resource it belongs to."""
+    """Deliver the answer, in the thread that brought it; the answer names its resource."""
     record = _failed.get((str(response.get("StackId")), str(response.get("LogicalResourceId"))))
     if record is not None and response.get("PhysicalResourceId"):
         record["PhysicalResourceId"] = response["PhysicalResourceId"]
@@ -153,7 +153,7 @@ def describe_stack_resource(original: Original, params: dict[str, Any]) -> Answe
 
 
 def _begun(stack_id: str, logical_id: str) -> dict[str, Any]:
-    """Its record, where the last event says that it is under way."""
+    """Return its record, where the last event says that it is under way."""
     events = ministack("services.cloudformation")._stack_events.get(stack_id, [])
     last = next((event for event in reversed(events) if event["LogicalResourceId"] == logical_id), None)
     if not last or not last["ResourceStatus"].endswith("_IN_PROGRESS"):

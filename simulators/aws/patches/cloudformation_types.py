@@ -27,8 +27,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from xml.etree import ElementTree
 
+from simulators.aws.answers import Provisioned, ProvisioningFailed, call_service, typed
 from simulators.aws.hooks import Patch, ministack
-from simulators.aws.provisioning import Provisioned, ProvisioningFailed, call_service, typed
 
 SECRETS = Patch("cfn_secrets")
 _CLOUDFORMATION: Final = "ministack.services.cloudformation"
@@ -95,7 +95,7 @@ def update_rotation(physical_id: str, old: dict[str, Any], new: dict[str, Any], 
 
 @SECRETS.provisions(_ROTATION_SCHEDULE, "delete")
 def delete_rotation(physical_id: str, props: dict[str, Any]) -> None:
-    """As CancelRotateSecret; a secret that is gone has no schedule."""
+    """Cancel the rotation, as CancelRotateSecret does; a secret that is gone has no schedule."""
     _, secret = ministack("services.secretsmanager")._resolve(physical_id)
     if secret:
         secret["RotationEnabled"] = False
@@ -126,7 +126,7 @@ _FUNCTION: Final = "AWS::Lambda::Function"
 
 @TYPES.provisions(_QUERY, "create")
 def create_query(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
-    """Every property is create-only: a change makes another one, and the old one goes."""
+    """Create a query. Every property is create-only: a change creates another one and deletes this one."""
     created = call_service("athena", "_create_named_query", props)["NamedQueryId"]
     return created, {"NamedQueryId": created}
 
@@ -146,7 +146,7 @@ def create_budget(logical_id: str, props: dict[str, Any], stack_name: str) -> Pr
 
 @TYPES.provisions(_BUDGET, "update")
 def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Provisioned:
-    """Notifications are create-only, and the budget of the same name is created again."""
+    """Create the budget of the same name again, since notifications are create-only."""
     delete_budget(physical_id, old)
     new = {**new, "Budget": {**new["Budget"], "BudgetName": physical_id}}
     call_service("budgets", "_create_budget", _budget_request("", new, stack_name))
@@ -161,7 +161,7 @@ def delete_budget(physical_id: str, props: dict[str, Any]) -> None:
 
 @TYPES.provisions(_SECURITY, "create")
 def create_security(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
-    """Every property is create-only: a change makes another one, and the old one goes."""
+    """Create a configuration. Every property is create-only: a change creates another one and deletes this one."""
     name = str(props["Name"])
     call_service("glue", "_create_security_configuration", {"Name": name, "EncryptionConfiguration": _security_encryption(props)})
     return name, {}
@@ -174,14 +174,14 @@ def delete_security(physical_id: str, props: dict[str, Any]) -> None:
 
 
 def _security_encryption(props: dict[str, Any]) -> dict[str, Any]:
-    """As CreateSecurityConfiguration takes it: templates have the list under another name."""
+    """Return it as CreateSecurityConfiguration takes it: templates have the list under another name."""
     encryption = copy.deepcopy(props["EncryptionConfiguration"])
     encryption["S3Encryption"] = encryption.pop("S3Encryptions", [])
     return dict(encryption)
 
 
 def _budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> dict[str, Any]:
-    """As CreateBudget takes it: amounts are strings there, and numbers in templates."""
+    """Return it as CreateBudget takes it: amounts are strings there, and numbers in templates."""
     wanted = copy.deepcopy(props)
     budget = wanted["Budget"]
     budget.setdefault("BudgetName", f"{stack_name}-{logical_id}")
@@ -194,7 +194,7 @@ def _budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> 
 
 @TYPES.provisions(_FUNCTION, "create", original=True)
 def create_function(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
-    """With its dead-letter queue, which stock MiniStack drops."""
+    """Create a function with its dead-letter queue, which stock MiniStack drops."""
     name, attributes = original(logical_id, props, stack_name)
     _keep_dead_letters(name, props)
     return name, attributes
@@ -279,14 +279,14 @@ def update(
 
 @BUCKETS.provisions(_BUCKET, "delete", original=True)
 def delete_bucket(_: Callable[..., Any], physical_id: str, props: dict[str, Any]) -> None:
-    """As DeleteBucket does it. One that is gone already is no failure."""
+    """Delete the bucket as DeleteBucket does; it is no failure if it is gone."""
     s3 = ministack("services.s3")
     if physical_id in s3._buckets:
         _require_success(physical_id, s3._delete_bucket(physical_id))
 
 
 def _apply_settings(name: str, props: dict[str, Any], old: dict[str, Any]) -> None:
-    """Raises ValueError."""
+    """Apply the settings. Raises ValueError."""
     s3 = ministack("services.s3")
     for prop, (document, api) in _SETTINGS.items():
         if props.get(prop):
@@ -299,7 +299,7 @@ def _apply_settings(name: str, props: dict[str, Any], old: dict[str, Any]) -> No
 
 
 def _require_success(name: str, answer: tuple[int, Any, Any]) -> None:
-    """Raises ValueError, which becomes the reason of the resource's failure."""
+    """Raise ValueError for a refusal; it becomes the reason of the resource's failure."""
     if answer[0] >= 400:
         root = ElementTree.fromstring(answer[2])  # noqa: S314  (our own server wrote it)
         fields = {element.tag.rpartition("}")[2]: element.text for element in root.iter()}
@@ -314,20 +314,8 @@ def _bucket_encryption(given: dict[str, Any]) -> tuple[str, Any]:
     return "ServerSideEncryptionConfiguration", {"Rule": rules}
 
 
-def _ownership(given: dict[str, Any]) -> tuple[str, Any]:
-    return "OwnershipControls", {"Rule": given["Rules"]}
-
-
-def _tags(given: list[dict[str, Any]]) -> tuple[str, Any]:
-    return "Tagging", {"TagSet": {"Tag": given}}
-
-
-def _lifecycle(given: dict[str, Any]) -> tuple[str, Any]:
-    return "LifecycleConfiguration", {"Rule": [_lifecycle_rule(rule) for rule in given["Rules"]]}
-
-
 def _lifecycle_rule(given: dict[str, Any]) -> dict[str, Any]:
-    """In S3's own words. Raises ValueError for what is not known."""
+    """Return the rule in S3's own words. Raises ValueError for an unknown property."""
     if unknown := given.keys() - _LIFECYCLE_FIELDS.keys() - {"Prefix"}:
         raise ValueError(f"not simulated: {', '.join(sorted(unknown))} of a lifecycle rule")
     rule: dict[str, Any] = {"Filter": {"Prefix": given.get("Prefix", "")}}
@@ -352,9 +340,12 @@ _LIFECYCLE_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
 #: The operation of S3 that sets a property, and the property's name in its request.
 _SETTINGS: Final[Mapping[str, tuple[Callable[[Any], tuple[str, Any]], str]]] = {
     "BucketEncryption": (_bucket_encryption, "encryption"),
-    "LifecycleConfiguration": (_lifecycle, "lifecycle"),
-    "OwnershipControls": (_ownership, "ownership_controls"),
-    "Tags": (_tags, "tagging"),
+    "LifecycleConfiguration": (
+        lambda given: ("LifecycleConfiguration", {"Rule": [_lifecycle_rule(rule) for rule in given["Rules"]]}),
+        "lifecycle",
+    ),
+    "OwnershipControls": (lambda given: ("OwnershipControls", {"Rule": given["Rules"]}), "ownership_controls"),
+    "Tags": (lambda given: ("Tagging", {"TagSet": {"Tag": given}}), "tagging"),
 }
 
 
@@ -365,7 +356,7 @@ def _xml(tag: str, content: Any) -> bytes:
 
 
 def _fill(element: ElementTree.Element, content: Any) -> None:
-    """A list stands for as many elements of the same name."""
+    """Add elements for a value; a list stands for as many elements of the same name."""
     if not isinstance(content, dict):
         element.text = str(content).lower() if isinstance(content, bool) else str(content)
         return

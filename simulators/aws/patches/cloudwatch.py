@@ -113,7 +113,7 @@ NAMESPACE = Patch("metric_namespace")
 def condition_keys(
     original: Callable[..., dict[str, Any]], service: str, iam_action: str, body: bytes, params: dict[str, Any]
 ) -> dict[str, Any]:
-    """What a request says of itself to the conditions of policies."""
+    """Return what a request says of itself to the conditions of policies."""
     context = original(service, iam_action, body, params)
     if iam_action.lower() != "cloudwatch:putmetricdata":
         return context
@@ -121,7 +121,7 @@ def condition_keys(
 
 
 def _namespace(body: bytes, params: dict[str, Any]) -> str:
-    """Clients write it as JSON, or as a form. One that can't be read is none that a policy names."""
+    """Return the namespace, which clients write as JSON or as a form; empty if it can't be read."""
     if body[:1] == b"{":
         try:
             return str(json.loads(body).get("Namespace", ""))

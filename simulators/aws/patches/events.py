@@ -32,8 +32,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from simulators.aws import controls, identity, settings
 from simulators.aws.delivery import Outcome, Policy, Undelivered, bury_in, deliver
 from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
-from simulators.aws.schedule_times import is_once, moment, next_due
-from simulators.aws.scheduled_calls import SERVICE, Occurrence, call
+from simulators.aws.scheduled_calls import SERVICE, Occurrence, call, is_once, moment, next_due
 from simulators.core import control
 
 SCHEDULER = Patch("scheduler_clock")
@@ -188,7 +187,7 @@ def dispatch_to_lambda(_: Callable[..., None], arn: str, payload: str) -> None:
 
 
 def _call(arn: str, payload: str, rule_arn: str) -> None:
-    """Raises Undelivered."""
+    """Call the target. Raises Undelivered."""
     functions = ministack("services.lambda_svc")
     record, config, _ = functions._get_func_record_for_ref(arn)
     if not record or not config:
@@ -201,15 +200,11 @@ def _call(arn: str, payload: str, rule_arn: str) -> None:
 
 def _bury(match: _Match, outcome: Outcome) -> None:
     queue = (match.target.get("DeadLetterConfig") or {}).get("Arn", "")
-    if not queue or not _may_send(queue, match.rule_arn):
+    if not queue or not ministack("services.sqs").queue_policy_allows(queue, _SERVICE, match.rule_arn, settings.ACCOUNT):
         return
     body = json.dumps(ministack("services.eventbridge")._pattern_event_view(match.event).event_with_detail())
     attributes = outcome.attributes(RULE_ARN=match.rule_arn, TARGET_ARN=match.target["Arn"])
     in_background(bury_in, queue, identity.ROOT, body, attributes)
-
-
-def _may_send(queue_arn: str, rule_arn: str) -> bool:
-    return bool(ministack("services.sqs").queue_policy_allows(queue_arn, _SERVICE, rule_arn, settings.ACCOUNT))
 
 
 PATCHES: Final = (

@@ -77,7 +77,7 @@ def handle_request(  # noqa: PLR0917  (MiniStack's own parameters)
 
 
 def fold(request: dict[str, Any]) -> dict[str, Any]:
-    """The request with each name of a database or table in lower case."""
+    """Return the request with each name of a database or table in lower case."""
     folded = dict(request)
     for key in {"Name", "DatabaseName"} & folded.keys():
         folded[key] = folded[key].lower()
@@ -128,7 +128,7 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
 
 @PERMISSIONS.names_resources("glue")
 def catalog_resource(target: str, body: bytes) -> str | None:
-    """`database/<name>` or `table/<database>/<name>`; None for a call on something else than the Data Catalog."""
+    """Return `database/<name>` or `table/<database>/<name>`; None for a call on something else than the Data Catalog."""
     try:
         request = json.loads(body or b"{}")
     except ValueError:
@@ -257,7 +257,7 @@ def _record(job: dict[str, Any], data: dict[str, Any], run_id: str, arguments: d
 
 
 def _put_event(record: dict[str, Any]) -> None:
-    """The next run may begin before the event about this one is out, as on AWS."""
+    """Put the event of the end. The next run may begin before it is out, as on AWS."""
     _active_runs.pop(record["Id"], None)
     state = record["JobRunState"]
     detail = {

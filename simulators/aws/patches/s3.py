@@ -94,7 +94,7 @@ def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
 
 
 def listed_parts(body: bytes) -> list[Part]:
-    """Raises Refused where the list is not what the schema wants."""
+    """Read the list of parts. Raises Refused if it does not follow the schema."""
     try:
         root = ElementTree.fromstring(body)  # noqa: S314  (the caller is a test of ours, on loopback)
         parts = [_listed_part(entry) for entry in root if _tag(entry) == "Part"]
@@ -117,7 +117,7 @@ def _tag(element: ElementTree.Element) -> str:
 
 
 def accept(parts: list[Part], upload: dict[str, Any], headers: dict[str, str]) -> str | None:
-    """The checksum of the object to be, where the upload has an algorithm. Raises Refused."""
+    """Return the checksum of the object to be, where the upload has an algorithm. Raises Refused."""
     numbers = [part.number for part in parts]
     if numbers != sorted(set(numbers)):
         raise Refused("InvalidPartOrder", "The list of parts was not in ascending order")

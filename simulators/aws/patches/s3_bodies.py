@@ -63,7 +63,7 @@ class Extent:
         return Extent(self.file, self.start + begin, max(0, end - begin))
 
     def chunks(self) -> Iterator[bytes]:
-        """Raises OSError where the file has become shorter."""
+        """Yield the content. Raises OSError if the file has become shorter."""
         position, end = self.start, self.start + self.length
         while position < end:
             chunk = os.pread(self.file.number, min(CHUNK, end - position), position)
@@ -188,7 +188,9 @@ def get_object(
         _getting.reset(token)
     if status == 200 and "versionId" in (query_params or {}):
         status, body = _in_range(headers.get("range", ""), answer, body)
-    return status, answer, _streaming(body) if isinstance(body, Extent) else body
+    if isinstance(body, Extent):
+        body = ministack("core.responses").StreamingResponse(partial(_send_chunks, body))
+    return status, answer, body
 
 
 @BODIES.replaces(_S3, "_read_body", "bucket_name key obj")
@@ -207,7 +209,7 @@ def record_object_version(  # noqa: PLR0917  (MiniStack's own parameters)
     obj: dict[str, Any],
     data: bytes | None,
 ) -> str | None:
-    """Without its bytes a version is read from its file, which is how all versions come back after a restart."""
+    """Record a version without its bytes: it is read from its file, as all versions are after a restart."""
     return original(bucket_name, key, prior_obj, obj, None)
 
 
@@ -228,7 +230,7 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
 
 @BODIES.handles(_S3, "signed_path enforce_bucket_region internal access_point_region access_point")
 async def handle_request(original: OriginalRequest, request: Request) -> Answer:
-    """Parts are hashed and written in threads, so that meanwhile others arrive. They don't wait for one another on AWS."""
+    """Hash and write parts in threads, so that others arrive meanwhile: on AWS they don't wait for one another."""
     answering = original()
     if request.method == "PUT" and {"partNumber", "uploadId"} <= request.query.keys():
         return await asyncio.to_thread(asyncio.run, answering)
@@ -244,10 +246,6 @@ def _in_range(wanted: str, answer: dict[str, str], body: Any) -> tuple[int, Any]
     answer["Content-Length"] = str(end + 1 - start)
     answer["Content-Range"] = f"bytes {start}-{end}/{total}"
     return 206, body[start : end + 1]
-
-
-def _streaming(body: Extent) -> Any:
-    return ministack("core.responses").StreamingResponse(partial(_send_chunks, body))
 
 
 async def _send_chunks(body: Extent, send: Any, receive: Any) -> None:

@@ -92,14 +92,14 @@ def rotate_secret(original: Original, data: dict[str, Any]) -> Answer:
     secret["RotationEnabled"] = True
     under_way = _labelled(secret, "AWSPENDING")
     if under_way and under_way != _labelled(secret, "AWSCURRENT"):
-        _begin(secret, under_way, _STEPS)
+        in_background(_run, secret, under_way, _STEPS)
         return json_error("InvalidRequestException", "A previous rotation isn't complete. That rotation will be reattempted.")
     token = data.get("ClientRequestToken") or str(uuid.uuid4())
     if token not in secret["Versions"]:
         _relabel(secret, "AWSPENDING")
         empty = {"SecretString": None, "SecretBinary": None, "CreatedDate": int(time.time()), "Stages": ["AWSPENDING"]}
         secret["Versions"][token] = empty
-        _begin(secret, token, _STEPS if data.get("RotateImmediately", True) else ("testSecret",))
+        in_background(_run, secret, token, _STEPS if data.get("RotateImmediately", True) else ("testSecret",))
     return json_answer({"ARN": secret["ARN"], "Name": secret["Name"], "VersionId": token})
 
 
@@ -159,12 +159,8 @@ def _refused(function: str | None, token: str | None) -> Answer | None:
     return json_error("AccessDeniedException", message)
 
 
-def _begin(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
-    """In a thread of its own: RotateSecret answers before the function is called."""
-    in_background(_run, secret, token, steps)
-
-
 def _run(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
+    """Carry out the steps, in a thread: RotateSecret answers before the function is called."""
     done = all(_call_step(secret, step, token) for step in steps)
     if len(steps) == 1:
         secret["Versions"].pop(token, None)
@@ -174,7 +170,7 @@ def _run(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
 
 
 def _call_step(secret: dict[str, Any], step: str, token: str) -> bool:
-    """Whether the function ended without an error."""
+    """Return whether the function ended without an error."""
     functions = ministack("services.lambda_svc")
     record, config, _ = functions._get_func_record_for_ref(secret["RotationLambdaARN"])
     event = {"Step": step, "SecretId": secret["ARN"], "ClientRequestToken": token}
@@ -196,7 +192,7 @@ def _labelled(secret: dict[str, Any], stage: str) -> str:
 
 
 def _relabel(secret: dict[str, Any], stage: str, kept: str | None = None) -> None:
-    """Takes the label from all versions but `kept`."""
+    """Take the label from all versions but `kept`."""
     for version, held in secret["Versions"].items():
         if version != kept and stage in held["Stages"]:
             held["Stages"] = [each for each in held["Stages"] if each != stage]
@@ -207,7 +203,7 @@ def _is_empty(version: dict[str, Any]) -> bool:
 
 
 def _interval_seconds(rules: dict[str, Any]) -> int:
-    """Seconds; 0 for a schedule by cron."""
+    """Return seconds; 0 for a schedule by cron."""
     if days := rules.get("AutomaticallyAfterDays"):
         return int(days) * _SECONDS["day"]
     result = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))

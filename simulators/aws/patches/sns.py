@@ -36,7 +36,8 @@ from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Reque
 from simulators.core import control
 
 _MAILS: Final = 10_000
-_LINK: Final = re.compile(r"https?://[^\s<>\"']+")
+#: In a group, so that split() returns the links too.
+_LINK: Final = re.compile(r"(https?://[^\s<>\"']+)")
 _STYLE: Final = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}"
     "article{border:1px solid #ccc;border-radius:6px;margin:1rem 0;padding:0 1rem}"
@@ -61,11 +62,6 @@ class Mail:
 _mails: deque[Mail] = deque(maxlen=_MAILS)
 
 
-def put_mail(to: str, subject: str, body: str, *, topic: str, sender: str, kind: str, link: str) -> None:
-    at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    _mails.append(Mail(to, subject, body, at, topic, sender, kind, link))
-
-
 @controls.register("GET", "/mail")
 def mails(request: control.Request) -> control.Response:
     return control.as_json([asdict(mail) for mail in _chosen(request)])
@@ -73,7 +69,7 @@ def mails(request: control.Request) -> control.Response:
 
 @controls.register("GET", "/mail.html")
 def page(request: control.Request) -> control.Response:
-    """Newest first."""
+    """Show the mails, the newest first."""
     articles = [_article(mail) for mail in reversed(_chosen(request))]
     shown = "\n".join(articles) or "<p>No mail yet.</p>"
     head = f"<meta charset=utf-8><title>Mails ({len(articles)})</title><style>{_STYLE}</style>"
@@ -87,17 +83,9 @@ def _chosen(request: control.Request) -> list[Mail]:
 
 def _article(mail: Mail) -> str:
     head = html.escape(f"{mail.at} · from {mail.sender} · to {mail.to}")
-    return f"<article><h2>{html.escape(mail.subject)}</h2><header>{head}</header><pre>{_linked(mail.body)}</pre></article>"
-
-
-def _linked(text: str) -> str:
-    """Escaped, with its links to follow."""
-    parts, at = [], 0
-    for result in _LINK.finditer(text):
-        link = html.escape(result[0])
-        parts += [html.escape(text[at : result.start()]), f'<a href="{link}">{link}</a>']
-        at = result.end()
-    return "".join([*parts, html.escape(text[at:])])
+    parts = [html.escape(part) for part in _LINK.split(mail.body)]
+    body = "".join(f'<a href="{part}">{part}</a>' if number % 2 else part for number, part in enumerate(parts))
+    return f"<article><h2>{html.escape(mail.subject)}</h2><header>{head}</header><pre>{body}</pre></article>"
 
 
 MAIL = Patch("sns_mail")
@@ -210,7 +198,7 @@ def _deliver(topic: dict[str, Any], subscription: Subscription, subject: str, te
 
 
 def _request_confirmation(topic: dict[str, Any], subscription: Subscription) -> None:
-    """Makes it wait for its recipient."""
+    """Make it wait for its recipient."""
     arn = topic["arn"]
     token = subscription.get("token") or uuid.uuid4().hex * 2
     subscription.update(confirmed=False, token=token, mail_token=token)
@@ -233,8 +221,8 @@ def _request_confirmation(topic: dict[str, Any], subscription: Subscription) -> 
 
 def _put_in_inbox(topic: dict[str, Any], subscription: Subscription, subject: str, text: str, *, kind: str, link: str) -> None:
     name = topic["attributes"].get("DisplayName") or "AWS Notifications"
-    sender = f"{name} <no-reply@sns.amazonaws.com>"
-    put_mail(subscription["endpoint"], subject, text, topic=topic["arn"], sender=sender, kind=kind, link=link)
+    sender, now = f"{name} <no-reply@sns.amazonaws.com>", datetime.now(UTC).isoformat(timespec="milliseconds")
+    _mails.append(Mail(subscription["endpoint"], subject, text, now, topic["arn"], sender, kind, link))
 
 
 def _link(action: str, **given: str) -> str:
@@ -265,7 +253,7 @@ async def handle_request(original: OriginalRequest, request: Request) -> Answer:
 
 
 def _refused(topic: dict[str, Any], request: Request) -> tuple[str, str] | None:
-    """The code and the message."""
+    """Return the code and the message."""
     named = topic["attributes"].get("KmsMasterKeyId") or _OWN
     if named.endswith(_OWN):
         return None

@@ -51,7 +51,7 @@ class FlinkWorker:
             self.ask({"catalog": "warm", "database": "up", "tables": {}, "query": "SELECT 1 AS `one`"})
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Raises SqlError with Flink's own message for a query that it refuses."""
+        """Ask the worker. Raises SqlError with Flink's own message for a query that it refuses."""
         with self._turn:
             process = self._running()
             assert process.stdin is not None

@@ -40,7 +40,7 @@ class PaperRun:
     rows: list[list[str | None]] = attrs.Factory(list)
 
     def advance(self) -> None:
-        """Does nothing: there are no rows."""
+        """Do nothing: there are no rows."""
 
 
 class PaperEngine:

@@ -38,13 +38,17 @@ _OPTIONS: Final[dict[str, str]] = {
 }
 
 
+#: A string, which stays as it is, or a comment.
+_STRING_OR_COMMENT: Final = re.compile(r"('(?:[^']|'')*')|--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
 class SqlError(Exception):
     """The message is what Flink puts into a statement's detail."""
 
 
 def parse(statement: str) -> ParsedStatement:
-    """Raises SqlError."""
-    text = _without_comments(statement).strip().removesuffix(";").strip()
+    """Parse the frame of a statement. Raises SqlError."""
+    text = _STRING_OR_COMMENT.sub(lambda found: found[1] or " ", statement).strip().removesuffix(";").strip()
     for form, pattern in _FORMS:
         if matched := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
             part = matched.groupdict()
@@ -60,10 +64,6 @@ def parse(statement: str) -> ParsedStatement:
                 keys,
             )
     raise SqlError(f"SQL parse failed. Unsupported or incorrect statement: {text[:80]}")
-
-
-def _without_comments(statement: str) -> str:
-    return re.sub(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", lambda m: m[0] if m[0][0] == "'" else " ", statement, flags=re.DOTALL)
 
 
 def _distribution(frame: str) -> tuple[tuple[str, ...], int]:

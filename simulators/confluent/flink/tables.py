@@ -22,7 +22,7 @@ _SETTINGS: Final = {
 
 
 def open_database(org: Organization, environment_id: str, properties: Mapping[str, str], principal: str) -> Database:
-    """Raises SqlError for a property that names no catalog or database."""
+    """Return the database of a statement. Raises SqlError for a property that names no catalog or database."""
     environment = org.environments[environment_id]
     catalog, name = properties.get("sql.current-catalog", ""), properties.get("sql.current-database", "")
     if catalog not in (environment.id, environment.name):

@@ -50,12 +50,12 @@ class UnknownType(Exception):
 
 
 def columns(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name, Flink type) of a topic's value."""
+    """Return (name, Flink type) of each field of a topic's value."""
     return [(each["name"], flink_type(each["type"])) for each in schema["fields"]]
 
 
 def flink_type(avro: Any) -> str:
-    """Raises UnknownType, also for a union of several types."""
+    """Return the Flink type. Raises UnknownType, also for a union of several types."""
     if isinstance(avro, list):
         inner = [each for each in avro if each != "null"]
         if len(inner) != 1:
@@ -85,7 +85,7 @@ def _plain(avro: Mapping[str, Any]) -> str:
 
 
 def avro_schema(name: str, described: list[dict[str, Any]]) -> dict[str, Any]:
-    """The value's schema of a new table, as Confluent's Flink names it. `described` is the worker's answer."""
+    """Return the value's schema of a new table, as Confluent's Flink names it. `described` is the worker's answer."""
     return _record(f"{name.replace('-', '_').replace('.', '_')}_value", described, "type") | {
         "namespace": "org.apache.flink.avro.generated.record"
     }
@@ -121,7 +121,7 @@ def _avro(tree: Mapping[str, Any], name: str) -> Any:
 
 
 def as_json(value: Any) -> str:
-    """A decoded Avro value as Flink's JSON format reads it."""
+    """Return a decoded Avro value as Flink's JSON format reads it."""
     return json.dumps(value, default=_text)
 
 
@@ -139,7 +139,7 @@ def _text(value: Any) -> Any:
 
 
 def from_json(value: Any, avro: Any) -> Any:
-    """What Flink wrote as a value of the type, for fastavro."""
+    """Return what Flink wrote as a value of the type, for fastavro."""
     if isinstance(avro, list):
         return None if value is None else from_json(value, next(each for each in avro if each != "null"))
     kind, logical = (avro, None) if isinstance(avro, str) else (avro["type"], avro.get("logicalType"))
@@ -161,13 +161,9 @@ def _nested(value: Any, kind: str, avro: Any) -> Any:
     return value
 
 
-def _decimal(value: Any) -> Decimal:
-    return Decimal(str(value))
-
-
 #: How a scalar of a type, or of a type with a logical type, is read. Other types are the same in JSON and in Avro.
 _READ: Final[dict[str, Callable[[Any], Any]]] = {
-    "bytes decimal": _decimal,
+    "bytes decimal": lambda value: Decimal(str(value)),
     "bytes": base64.b64decode,
     "int date": date.fromisoformat,
     "int time-millis": time.fromisoformat,

@@ -51,7 +51,7 @@ class CatalogIntegrations(Kind[CatalogIntegration]):
         org.clock.after(org.delays.catalog_integration, lambda: glue_sync.begin(org, record))
 
     def updated(self, org: Organization, record: CatalogIntegration, body: Fields) -> None:
-        """A failed one starts again when it is resumed."""
+        """Start a failed integration again when it is resumed."""
         if "suspended" in body and not body.flag("suspended") and record.phase == "FAILED":
             record.phase, record.message, record.suspended = "PENDING", "", False
             self.created(org, record)

@@ -183,7 +183,7 @@ def _require_same_storage(storage: Fields, topic: TableflowTopic) -> None:
 
 
 def delete(call: Call) -> Answer:
-    """The files stay in a customer's bucket, and the table stays in Glue."""
+    """Delete the topic. Its files stay in a customer's bucket, and its table stays in Glue."""
     org = call.org
     topic = _existing(call, access.cluster_of_query(call))
     if not topic.deleting:

@@ -9,7 +9,7 @@ from simulators.snowflake.errors import not_simulated, unsupported
 from simulators.snowflake.model import CatalogLink, Database, Domain, Integration, Name, Schema, Volume, sql_name
 from simulators.snowflake.objects.object_type import ObjectType
 from simulators.snowflake.parser import Cursor, Options
-from simulators.snowflake.results import Result, format_time, table
+from simulators.snowflake.results import Result, format_time
 from simulators.snowflake.session import Session
 
 _NOT_SIMULATED: Final = (
@@ -62,9 +62,6 @@ class Schemas(ObjectType[Schema]):
             "options": "MANAGED ACCESS" if shown.managed_access else "",
             "retention_time": "1",
         }
-
-    def description(self, session: Session, described: Schema) -> Result:
-        return _contents(session, described.name, Domain.ICEBERG_TABLE, "TABLE")
 
 
 class Databases(ObjectType[Database]):
@@ -134,9 +131,6 @@ class Databases(ObjectType[Database]):
             "budget": None,
         }
 
-    def description(self, session: Session, described: Database) -> Result:
-        return _contents(session, described.name, Domain.SCHEMA, "SCHEMA")
-
 
 def _read_link(link: Options) -> dict[str, Any]:
     link.require("CATALOG")
@@ -178,11 +172,6 @@ def _read_namespaces(cursor: Cursor, preposition: str) -> list[str]:
     cursor.expect(preposition, "ALLOWED_NAMESPACES")
     cursor.end()
     return namespaces
-
-
-def _contents(session: Session, name: Name, domain: Domain, label: str) -> Result:
-    contents = session.account.contents(name, domain)
-    return table("created_on name kind", [(each.created, each.label, label) for each in contents if session.sees(each)])
 
 
 def link_status(database: str, link: CatalogLink) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class IcebergTables(ObjectType[IcebergTable]):
         return True
 
     def apply(self, session: Session, altered: IcebergTable, fields: dict[str, Any]) -> None:
-        """Switching automatic refresh off and on again restarts a table that had stopped."""
+        """Restart a table that had stopped when automatic refresh is switched off and on again."""
         starts = fields.get("auto_refresh", False) and not altered.auto_refresh
         super().apply(session, altered, fields)
         if starts:

@@ -239,7 +239,7 @@ class ObjectType(Generic[T]):
         return self.description(session, described)
 
     def description(self, session: Session, described: T) -> Result:
-        raise NotImplementedError
+        raise not_simulated(f"DESCRIBE {self.words}")
 
     def _existing(self, session: Session, name: Name, *, if_exists: bool) -> T | None:
         """Return the object; None if it doesn't exist and that is allowed. Raises SqlError."""

@@ -53,10 +53,6 @@ class Roles(ObjectType[Role]):
         cursor.refuse()
 
 
-def _login_name(options: Options, name: str) -> str:
-    return options.text(name).upper()
-
-
 def _type(options: Options, name: str) -> str:
     chosen = options.choice(name, "PERSON SERVICE LEGACY_SERVICE NULL")
     return "" if chosen == "NULL" else chosen
@@ -75,7 +71,7 @@ class Users(ObjectType[User]):
     title = "User"
     create_privilege = "CREATE USER"
     properties: ClassVar[Properties] = {
-        "LOGIN_NAME": Property("login_name", _login_name),
+        "LOGIN_NAME": Property("login_name", lambda options, name: options.text(name).upper()),
         "DISPLAY_NAME": Property("display_name", Options.text),
         "EMAIL": Property("email", Options.text),
         "DEFAULT_ROLE": Property("default_role", Options.text),

@@ -8,7 +8,6 @@ from simulators.snowflake.errors import SqlError, invalid_value
 from simulators.snowflake.model import Warehouse
 from simulators.snowflake.objects.object_type import COMMENT, ObjectType, Properties, Property, boolean, integer
 from simulators.snowflake.parser import Cursor, Options
-from simulators.snowflake.results import Result, table
 from simulators.snowflake.session import Session
 
 _SIZES: Final = {
@@ -93,6 +92,3 @@ class Warehouses(ObjectType[Warehouse]):
             "updated_on": shown.created,
             "resource_monitor": "null",
         }
-
-    def description(self, session: Session, described: Warehouse) -> Result:
-        return table("created_on name kind", [(described.created, described.label, self.words)])

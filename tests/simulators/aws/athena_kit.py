@@ -1,7 +1,5 @@
 """An Iceberg table in the embedded AWS, a workgroup to ask it in, and queries that are waited for."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os
@@ -9,7 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pyarrow as pa
-from pyiceberg.catalog import load_catalog
+from tableflow_kit import glue_catalog
 from waiting import until
 
 ROWS = [
@@ -26,12 +24,6 @@ SCHEMA = pa.schema(
     ]
 )
 _numbers = itertools.count(1)
-
-
-def glue_catalog(aws):
-    keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": aws.server.region}
-    endpoints = {"glue.endpoint": aws.server.url, "s3.endpoint": aws.server.url}
-    return load_catalog("lake", type="glue", **{"glue.skip-name-validation": "true", **endpoints, **keys})
 
 
 class Athena:

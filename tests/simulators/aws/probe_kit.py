@@ -1,20 +1,26 @@
 """The table of probes. A probe returns True where the server does as AWS does, and something false on stock MiniStack."""
 
-from __future__ import annotations
-
+import importlib
 from collections import defaultdict
+from pathlib import Path
 
 from aws_clients import error_of
 
-#: Probes by patch. The modules probes_<service>.py fill it.
-PROBES = defaultdict(list)
+_PROBES = defaultdict(list)
+
+
+def all_probes():
+    """Return the probes of all modules probes_<service>.py, by patch."""
+    for module in sorted(Path(__file__).parent.glob("probes_*.py")):
+        importlib.import_module(module.stem)
+    return _PROBES
 
 
 def probe(patch):
     """Decorate a function of `aws`: a probe of this patch."""
 
     def register(function):
-        PROBES[patch].append(function)
+        _PROBES[patch].append(function)
         return function
 
     return register

@@ -1,12 +1,10 @@
 """Probes: how AWS differs from stock MiniStack in Athena."""
 
-from __future__ import annotations
-
-from athena_kit import Athena, glue_catalog
+from athena_kit import Athena
 from aws_clients import error_of
 from probe_kit import probe
 from stack_kit import Stack
-from tableflow_kit import sent, topic_of
+from tableflow_kit import glue_catalog, sent, topic_of
 
 from simulators.tableflow.kafka import Log
 from simulators.tableflow.writer import Place, Tableflow
@@ -79,7 +77,7 @@ def shows_and_describes(aws):
 
 
 @probe("athena_queries")
-def leaves_the_result_in_the_workgroups_place(aws):
+def leaves_the_result_where_the_workgroup_says(aws):
     athena = Athena(aws)
     elsewhere = {"OutputLocation": f"s3://{aws.new_bucket()}/"}
     execution = athena.run("SELECT name, id FROM trades ORDER BY id", ResultConfiguration=elsewhere)
@@ -163,7 +161,7 @@ def reads_as_its_caller(aws):
     reasons = [
         athena.ended(athena.start(sql, athena.as_role(missing)))["Status"].get("StateChangeReason", "") for missing in _READ
     ]
-    return all(said in reason for said, reason in zip(_READ.values(), reasons, strict=True))
+    return all(message in reason for message, reason in zip(_READ.values(), reasons, strict=True))
 
 
 _READ = {
@@ -185,9 +183,6 @@ def gives_results_to_who_may_read_them(aws):
     number = athena.run("SELECT id FROM trades")["QueryExecutionId"]
     codes = [error_of(athena.as_role(*left).get_query_results, QueryExecutionId=number) for left in ((), ("s3:GetObject",))]
     return codes == [None, "AccessDeniedException"]
-
-
-MALFORMED = "InvalidRequestException"
 
 
 @probe("athena_workgroups")

@@ -1,7 +1,5 @@
 """Probes: how AWS differs from stock MiniStack in how CloudFormation creates, rolls back and deletes stacks."""
 
-from __future__ import annotations
-
 from probe_kit import probe
 from rotation_kit import new_function
 from stack_kit import begin_stack, settled_events, status_of

@@ -1,7 +1,5 @@
 """Probes: how AWS differs from stock MiniStack in the resource types of CloudFormation, and in their properties."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

@@ -1,7 +1,5 @@
 """Probes: how AWS differs from stock MiniStack in CloudWatch and Step Functions."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 

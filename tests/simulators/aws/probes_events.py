@@ -1,7 +1,5 @@
 """Probes: how AWS differs from stock MiniStack in EventBridge and its Scheduler."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Probes: how AWS differs from stock MiniStack in Glue."""
 
-from __future__ import annotations
-
 import json
 
 import runtime_kit as kit

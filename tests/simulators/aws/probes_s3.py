@@ -1,7 +1,5 @@
 """Probes: how AWS differs from stock MiniStack in Amazon S3."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Probes: how AWS differs from stock MiniStack in Secrets Manager."""
 
-from __future__ import annotations
-
 from aws_clients import error_of
 from probe_kit import probe
 from rotation_kit import echo, echoing_secret, steps_told

@@ -1,7 +1,5 @@
 """Probes: how AWS differs from stock MiniStack in SNS."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import urllib.error

@@ -1,7 +1,5 @@
 """A stack of one resource in an embedded AWS."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

@@ -1,7 +1,5 @@
 """Athena's engine: statements that it parses, values as it writes them, and queries of a user."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, date, datetime
 from decimal import Decimal

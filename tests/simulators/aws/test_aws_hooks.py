@@ -1,7 +1,5 @@
 """The launcher refuses a MiniStack that is not the one that the patches were written for."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

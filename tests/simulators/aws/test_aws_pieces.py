@@ -1,7 +1,5 @@
 """Functions of the patches that need no server."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -1,7 +1,5 @@
 """The process: it comes up by itself, keeps to itself, says why it does not, and never stays behind."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

@@ -1,7 +1,5 @@
 """What the export job relies on, in S3, Glue, Secrets Manager and STS, beside what the patches see to."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -186,16 +184,6 @@ def test_a_deleted_key_of_a_versioned_bucket_can_be_created_again(aws):
     assert len(aws.s3.list_object_versions(Bucket=bucket)["Versions"]) == 2
 
 
-def test_a_bucket_keeps_its_lifecycle_and_encryption(aws, bucket):
-    abort = {"ID": "abort", "Status": "Enabled", "Filter": {"Prefix": ""}}
-    abort["AbortIncompleteMultipartUpload"] = {"DaysAfterInitiation": 1}
-    aws.s3.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": [abort]})
-    assert aws.s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"] == [abort]
-    rule = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
-    aws.s3.put_bucket_encryption(Bucket=bucket, ServerSideEncryptionConfiguration={"Rules": [rule]})
-    assert aws.s3.put_object(Bucket=bucket, Key="secret", Body=b"1")["ServerSideEncryption"] == "AES256"
-
-
 def test_of_many_updates_from_one_table_version_one_wins(aws):
     database, start = aws.new_database(), threading.Barrier(8, timeout=60)
     aws.glue.create_table(DatabaseName=database, TableInput={"Name": "t"})
@@ -210,28 +198,6 @@ def test_of_many_updates_from_one_table_version_one_wins(aws):
     table = aws.glue.get_table(DatabaseName=database, Name="t")["Table"]
     assert (table["VersionId"], table["Parameters"]) == ("2", {"by": str(codes.index(None))})
     assert set(codes) == {None, "ConcurrentModificationException"}
-
-
-def test_a_secret_moves_through_its_stages(aws):
-    name = aws.new_database()
-    assert error_of(aws.secrets.get_secret_value, SecretId=name) == "ResourceNotFoundException"
-    aws.secrets.create_secret(Name=name, SecretString="1")
-    pending = aws.secrets.put_secret_value(SecretId=name, SecretString="2", VersionStages=["AWSPENDING"])["VersionId"]
-    current = aws.secrets.get_secret_value(SecretId=name)
-    assert current["SecretString"] == "1"
-    aws.secrets.update_secret_version_stage(
-        SecretId=name, VersionStage="AWSCURRENT", MoveToVersionId=pending, RemoveFromVersionId=current["VersionId"]
-    )
-    stages = {stage: aws.secrets.get_secret_value(SecretId=name, VersionStage=stage) for stage in ("AWSCURRENT", "AWSPREVIOUS")}
-    assert {stage: value["SecretString"] for stage, value in stages.items()} == {"AWSCURRENT": "2", "AWSPREVIOUS": "1"}
-
-
-def test_a_role_is_assumed_only_with_its_external_id(aws):
-    role = aws.new_role(("s3:GetObject", "*"), external_id="chosen")
-    assume = {"RoleArn": role, "RoleSessionName": "test"}
-    assert error_of(aws.sts.assume_role, **assume) == "AccessDenied"
-    assert error_of(aws.sts.assume_role, **assume, ExternalId="guessed") == "AccessDenied"
-    assert aws.assuming(role, ExternalId="chosen").sts.get_caller_identity()["Arn"].endswith(role.split("/")[-1] + "/test")
 
 
 def test_a_role_can_do_what_its_policy_says_and_no_more(aws):

@@ -3,17 +3,16 @@
 They run when simulators change, when the pin of MiniStack changes, and every night.
 """
 
-from __future__ import annotations
-
 import sys
 
 import pytest
-from probes import PROBES
+from probe_kit import all_probes
 from probes_s3 import holds_no_object_in_memory, holds_no_version_in_memory
 from stack_kit import Stack
 
 from simulators.aws import patches
 
+PROBES = all_probes()
 #: The module of each patch: test ids begin with it, for `-k "stock and glue"`.
 MODULE = {patch.name: name for name, module in vars(patches).items() for patch in getattr(module, "PATCHES", ())}
 CASES = [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from aws_clients import Clients
-from probes import PROBES
+from probe_kit import all_probes
 
 from simulators.aws.patches import PATCHES
 from simulators.aws.server import AWS_PYTHON, EmbeddedAws
@@ -36,7 +36,7 @@ NOT_OFFERED = {"a_schedule_that_is_refused_fails_its_stack", "wants_permission_o
 CASES = [
     pytest.param(probe, id=f"{file}-{probe.__name__}")
     for file, patch in OFFERED.items()
-    for probe in PROBES[patch]
+    for probe in all_probes()[patch]
     if probe.__name__ not in NOT_OFFERED
 ]
 

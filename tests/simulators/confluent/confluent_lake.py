@@ -1,7 +1,5 @@
 """A cluster with STOCK_TRADES flowing, a customer's bucket and role in the embedded AWS, and a Tableflow key."""
 
-from __future__ import annotations
-
 import itertools
 
 from aws_clients import policy
@@ -57,6 +55,12 @@ class Lake:
             statements.append({"Effect": "Allow", "Principal": whom, "Action": "sts:TagSession"})
         self.aws.iam.create_role(RoleName=self.role, AssumeRolePolicyDocument=policy(*statements))
         self.permit(without)
+
+    def flow_as(self, **trust):
+        """A topic with records, and the customer's role with this trust."""
+        self.topic()
+        self.datagen()
+        self.trust(**trust)
 
     def permit(self, without=()):
         arn = f"arn:aws:s3:::{self.bucket}"

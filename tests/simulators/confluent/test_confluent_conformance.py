@@ -1,7 +1,5 @@
 """Objects of the control plane over real HTTP: one table of kinds, then the odd rules of each."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field
 
@@ -193,16 +191,9 @@ class Setup(Organization):
         return self.filled(put(body, kind.parent, "ENVIRONMENT") if kind.parent else body)
 
 
-@pytest.fixture(scope="module")
-def cloud():
-    with ConfluentCloud(seed=7) as running:
-        yield running
-
-
 @pytest.fixture
-def org(cloud):
-    cloud.reset()
-    return Setup(cloud)
+def org(org):
+    return Setup(org.cloud)
 
 
 def listed(org, kind, **query):
@@ -544,12 +535,3 @@ def test_one_seed_makes_the_same_ids():
             return running.objects()
 
     assert ids() == ids()
-
-
-def test_faults_are_injected(org, cloud):
-    rule = {"fault": "effect_then_error", "method": "POST", "path": "/org/v2/environments", "status": 500, "body": "{}"}
-    cloud.faults.rule(rule)
-    raw = org.control._session.post(cloud.url + "/org/v2/environments", json={"display_name": "created"})
-    cloud.faults.clear()
-    assert raw.status_code == 500
-    assert "created" in [each["display_name"] for each in org.control.get("/org/v2/environments")["data"]]

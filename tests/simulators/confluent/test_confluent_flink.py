@@ -1,14 +1,10 @@
 """Flink statements over real HTTP, without a worker: their lives, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
-from confluent_kit import LONG, REGION, Client, Organization, scope_of
-
-from simulators.confluent.server import ConfluentCloud
+from confluent_kit import LONG, REGION, Client, scope_of
 
 ROOT = Path(__file__).resolve().parents[3]
 TRADES = {
@@ -29,18 +25,6 @@ AS SELECT `$rowtime` AS trade_timestamp, userid, side, symbol, quantity, price, 
 FROM stock_trades -- the source
 ;
 """
-
-
-@pytest.fixture(scope="module")
-def cloud():
-    with ConfluentCloud(seed=5) as running:
-        yield running
-
-
-@pytest.fixture
-def org(cloud):
-    cloud.reset()
-    return Organization(cloud)
 
 
 class Built:

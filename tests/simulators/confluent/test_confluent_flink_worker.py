@@ -1,7 +1,5 @@
 """The shipped statements on real Flink: what they make of the records in their topics, and that a change in one shows."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,25 +1,18 @@
 """Readers that nobody here wrote attach to Tableflow's catalog with a Tableflow API key: PyIceberg and DuckDB."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-import duckdb
-import duckdb_extension_avro
-import duckdb_extension_httpfs
-import duckdb_extension_iceberg
 import pytest
 import requests
 from aws_clients import policy
 from confluent_kit import LONG, Organization
 from confluent_lake import Lake
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.exceptions import ForbiddenError, NoSuchTableError, OAuthError
+from pyiceberg.exceptions import ForbiddenError, NoSuchTableError
 
 from simulators.confluent.server import ConfluentCloud
 from simulators.confluent.tableflow_lake import Lake as VendorLake
@@ -37,9 +30,7 @@ def cloud(aws):
 @pytest.fixture(scope="module")
 def lake(cloud, aws):
     made = Lake(Organization(cloud), aws)
-    made.topic()
-    made.datagen()
-    made.trust()
+    made.flow_as()
     assert made.enable()["status"]["phase"] == "RUNNING"
     made.topic("managed")
     made.datagen("managed")
@@ -170,52 +161,6 @@ def test_nobody_writes(lake, aws):
     assert answer.status_code == 403
 
 
-def test_a_wrong_secret_is_reported(lake):
-    with pytest.raises(OAuthError, match="invalid_client"):
-        reader(lake, (credential(lake)[0], "wrong"))
-
-
-@pytest.fixture
-def connection():
-    with duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}) as made:
-        for name, package in (
-            ("avro", duckdb_extension_avro),
-            ("httpfs", duckdb_extension_httpfs),
-            ("iceberg", duckdb_extension_iceberg),
-        ):
-            folder = Path(package.__file__).parent / "extensions"
-            made.load_extension(str(next(folder.glob(f"*/{name}.duckdb_extension"))))
-        yield made
-
-
-def attach(connection, lake, delegation):
-    key, secret = credential(lake)
-    connection.execute(
-        f"CREATE SECRET tableflow (TYPE iceberg, CLIENT_ID '{key}', CLIENT_SECRET '{secret}', OAUTH2_SCOPE 'catalog', "
-        f"OAUTH2_SERVER_URI '{uri(lake)}/v1/oauth/tokens')"
-    )
-    options = f"TYPE iceberg, SECRET tableflow, ENDPOINT '{uri(lake)}', ACCESS_DELEGATION_MODE '{delegation}'"
-    connection.execute(f"ATTACH 'any' AS tableflow ({options})")
-
-
-def test_duckdb_reads_a_table_in_the_customers_bucket(lake, aws, connection):
-    endpoint = aws.server.url.removeprefix("http://")
-    connection.execute(
-        f"CREATE SECRET aws (TYPE s3, KEY_ID 'test', SECRET 'test', REGION '{aws.server.region}', ENDPOINT '{endpoint}', "
-        "URL_STYLE 'path', USE_SSL false)"
-    )
-    attach(connection, lake, "none")
-    count, least = connection.execute(f'SELECT count(*), min(price) FROM tableflow."{lake.id}".stock_trades').fetchone()
-    assert count == lake.produced()
-    assert least >= 5
-
-
-def test_duckdb_reads_managed_storage_with_vended_credentials(lake, connection):
-    attach(connection, lake, "vended_credentials")
-    (count,) = connection.execute(f'SELECT count(*) FROM tableflow."{lake.id}".managed').fetchone()
-    assert count == lake.produced("managed")
-
-
 def test_a_customers_policy_still_rules(lake, aws):
     """Who isn't let at the customer's bucket reads nothing there, whatever the catalog says."""
     nothing = policy({"Effect": "Deny", "Action": "*", "Resource": "*"})
@@ -250,17 +195,17 @@ def asking(lake, aws):
 
 def test_lakeferry_query_reads_both_kinds_of_storage(lake, asking):
     for table in ("stock_trades", "managed"):
-        code, said = asking(f"SELECT count(*) FROM {table}")
-        assert (code, said["rows"]) == (0, [[lake.produced(table)]])
+        code, answer = asking(f"SELECT count(*) FROM {table}")
+        assert (code, answer["rows"]) == (0, [[lake.produced(table)]])
 
 
 def test_lakeferry_query_logs_in_again_when_the_session_ends(lake, asking, cloud):
     """The second question of the same session is refused, as it would be an hour later."""
     cloud.faults.rule({"fault": "error", "status": 401, "path": "*/tables/*", "body": json.dumps(ENDED)})
-    code, said = asking("SELECT count(*) FROM managed")
+    code, answer = asking("SELECT count(*) FROM managed")
     trace = cloud.faults.state()["trace"]
     cloud.faults.clear()
-    assert (code, said["rows"]) == (0, [[lake.produced("managed")]])
+    assert (code, answer["rows"]) == (0, [[lake.produced("managed")]])
     assert sum("oauth/tokens" in each["call"] for each in trace) >= 2
 
 
@@ -268,12 +213,12 @@ ENDED = {"error": {"message": "Session expired", "type": "NotAuthorizedException
 
 
 def test_lakeferry_query_tells_what_is_wrong_with_the_key(lake, asking):
-    code, said = asking("SELECT 1", LAKEFERRY_TABLEFLOW_SECRET="nowhere")
-    assert (code, said["code"]) == (1, "QUERY-TABLEFLOW-KEY")
-    assert "ResourceNotFoundException" in said["message"]
-    code, said = asking("SELECT 1", LAKEFERRY_TABLEFLOW_SECRET="")
-    assert (code, said["code"]) == (2, "QUERY-TABLEFLOW-SECRET")
-    code, said = asking("SELECT * FROM unheard_of")
-    assert (code, said["code"]) == (2, "QUERY")
-    code, said = asking("DROP TABLE managed")
-    assert (code, said["code"]) == (2, "QUERY-READ-ONLY")
+    code, answer = asking("SELECT 1", LAKEFERRY_TABLEFLOW_SECRET="nowhere")
+    assert (code, answer["code"]) == (1, "QUERY-TABLEFLOW-KEY")
+    assert "ResourceNotFoundException" in answer["message"]
+    code, answer = asking("SELECT 1", LAKEFERRY_TABLEFLOW_SECRET="")
+    assert (code, answer["code"]) == (2, "QUERY-TABLEFLOW-SECRET")
+    code, answer = asking("SELECT * FROM unheard_of")
+    assert (code, answer["code"]) == (2, "QUERY")
+    code, answer = asking("DROP TABLE managed")
+    assert (code, answer["code"]) == (2, "QUERY-READ-ONLY")

@@ -1,7 +1,5 @@
 """Clients that nobody here wrote work against the simulator: confluent-kafka's Schema Registry client, and confluent-sql."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 

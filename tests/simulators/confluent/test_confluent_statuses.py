@@ -1,7 +1,5 @@
 """Calls that go wrong, at every route of the simulator: each is answered as the vendor's file declares for that operation."""
 
-from __future__ import annotations
-
 import re
 
 import confluent_contract

@@ -1,7 +1,5 @@
 """Tableflow over real HTTP, its tables in the embedded AWS with IAM enforced."""
 
-from __future__ import annotations
-
 import base64
 import json
 
@@ -9,7 +7,7 @@ import pyarrow.compute as pc
 import pytest
 from confluent_kit import LONG, Client, Organization
 from confluent_lake import BUCKET_ACTIONS, GLUE_ACTIONS, OBJECT_ACTIONS, Lake
-from pyiceberg.catalog import load_catalog
+from tableflow_kit import glue_catalog
 
 from simulators.confluent.server import ConfluentCloud
 from simulators.confluent.tableflow_lake import Lake as VendorLake
@@ -30,17 +28,12 @@ def lake(cloud, aws):
 
 @pytest.fixture
 def flowing(lake):
-    lake.topic()
-    lake.datagen()
-    lake.trust()
+    lake.flow_as()
     return lake
 
 
 def glue_table(aws, lake, name="stock_trades"):
-    endpoints = {"glue.endpoint": aws.server.url, "s3.endpoint": aws.server.url}
-    keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": aws.server.region}
-    catalog = load_catalog("glue", type="glue", **{"glue.skip-name-validation": "true", **endpoints, **keys})
-    return catalog.load_table((lake.id, name))
+    return glue_catalog(aws).load_table((lake.id, name))
 
 
 def test_the_kickstarters_order(flowing, aws):
@@ -98,9 +91,7 @@ def test_a_topic_is_seen_late_and_needs_a_schema(lake):
 
 @pytest.mark.parametrize("missing", [*BUCKET_ACTIONS, *OBJECT_ACTIONS, "sts:TagSession"])
 def test_a_role_that_lacks_an_action_fails_the_topic(lake, missing):
-    lake.topic()
-    lake.datagen()
-    lake.trust(without=(missing,))
+    lake.flow_as(without=(missing,))
     failed = lake.enable()
     assert failed["status"]["phase"] == "FAILED"
     assert missing in failed["status"]["error_message"]
@@ -109,18 +100,14 @@ def test_a_role_that_lacks_an_action_fails_the_topic(lake, missing):
 
 @pytest.mark.parametrize("wrong", [{"external_id": "another"}, {"principal": "arn:aws:iam::000000000000:role/another"}])
 def test_a_role_that_does_not_trust_confluent(lake, wrong):
-    lake.topic()
-    lake.datagen()
-    lake.trust(**wrong)
+    lake.flow_as(**wrong)
     assert "AccessDenied" in lake.enable()["status"]["error_message"]
     refused = lake.flow.post("/tableflow/v1/catalog-integrations", lake.catalog_body(), 400)
     assert "can't assume" in refused["errors"][0]["detail"]
 
 
 def test_a_trust_without_an_external_id_is_refused(lake):
-    lake.topic()
-    lake.datagen()
-    lake.trust(external_id="*")
+    lake.flow_as(external_id="*")
     whom = {"AWS": lake.integration["config"]["iam_role_arn"]}
     statement = {"Effect": "Allow", "Principal": whom, "Action": ["sts:AssumeRole", "sts:TagSession"]}
     document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
@@ -137,9 +124,7 @@ def test_a_role_that_lacks_a_glue_action_fails_the_integration(lake, missing):
 
 
 def test_repaired_and_resumed(lake, aws):
-    lake.topic()
-    lake.datagen()
-    lake.trust(without=("s3:PutObject",))
+    lake.flow_as(without=("s3:PutObject",))
     assert lake.enable()["status"]["phase"] == "FAILED"
     lake.permit()
     path = "/tableflow/v1/tableflow-topics/stock_trades"

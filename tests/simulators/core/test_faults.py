@@ -1,7 +1,5 @@
 """Each fault as a client meets it: on the wire of the embedded AWS, with a client that forgives nothing."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

@@ -1,7 +1,5 @@
 """Which calls a rule hits. No server."""
 
-from __future__ import annotations
-
 import pytest
 
 from simulators.core.faults import SHAPES, Call, Rule

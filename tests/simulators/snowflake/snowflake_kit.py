@@ -1,8 +1,6 @@
 """A bare client of the SQL API. It builds JWTs without the library that the simulator checks them with, and checks each answer
 against Snowflake's documents."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -17,6 +15,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 PATH = "/api/v2/statements"
+#: The time of simulated accounts, in seconds since 1970.
+START = 1_793_610_000
 KEYS = {}
 ROLE_ARN = "arn:aws:iam::000000000000:role/reader"
 #: What CREATE EXTERNAL VOLUME, CATALOG INTEGRATION and ICEBERG TABLE need after the name.

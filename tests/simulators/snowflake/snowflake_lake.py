@@ -1,14 +1,11 @@
 """A cluster's tables in the embedded AWS, the two roles that Snowflake reads them with, and Snowflake's objects for them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 
 from aws_clients import policy
-from pyiceberg.catalog import load_catalog
 from snowflake_kit import Client
-from tableflow_kit import numbered, sent, topic_of
+from tableflow_kit import glue_catalog, numbered, sent, topic_of
 
 from simulators.tableflow.kafka import Log
 from simulators.tableflow.writer import Place, Tableflow
@@ -17,12 +14,6 @@ VOLUME_ACTIONS = ("s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:Ge
 CATALOG_ACTIONS = ("glue:GetCatalog", "glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables")
 THINGS = topic_of(("n", "int"))
 _numbers = itertools.count(1)
-
-
-def glue_catalog(aws):
-    keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": aws.server.region}
-    endpoints = {"glue.endpoint": aws.server.url, "s3.endpoint": aws.server.url}
-    return load_catalog("lake", type="glue", **{"glue.skip-name-validation": "true", **endpoints, **keys})
 
 
 class Lake:
@@ -95,12 +86,16 @@ class Lake:
             allowed = {"Effect": "Allow", "Action": [each for each in actions if each not in without], "Resource": resources}
             self.aws.iam.put_role_policy(RoleName=role, PolicyName="own", PolicyDocument=policy(allowed))
 
-    def set_up(self, auto_refresh="TRUE"):
-        """Volume, integration, roles that trust them, and the table."""
-        self.volume()
-        self.catalog()
-        self.trust()
-        self.admin.run(self.create(auto_refresh))
+    def set_up(self):
+        """Volume, integration, roles that trust them, and the table, which refreshes itself."""
+        self.connect()
+        self.admin.run(self.create())
+
+    def connect(self, *, volume=None, catalog=None, **trust):
+        """Volume, integration and roles that trust them."""
+        self.volume(**(volume or {}))
+        self.catalog(**(catalog or {}))
+        self.trust(**trust)
 
     def create(self, auto_refresh="TRUE", table="things", name="D.S.THINGS"):
         where = f"EXTERNAL_VOLUME='V' CATALOG='C' CATALOG_TABLE_NAME='{table}'"

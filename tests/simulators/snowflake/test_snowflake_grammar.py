@@ -1,7 +1,5 @@
 """Statements broken at random: each is run or refused with a number, and none makes the simulator fail."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

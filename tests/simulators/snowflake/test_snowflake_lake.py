@@ -1,11 +1,9 @@
 """Tables of the embedded AWS, IAM enforced, as Snowflake reads them: trust, verification, refresh, SELECT, linked databases."""
 
-from __future__ import annotations
-
 import pytest
 from aws_clients import policy
 from snowflake_kit import Client, new_key, sql_key
-from snowflake_lake import CATALOG_ACTIONS, VOLUME_ACTIONS, Lake
+from snowflake_lake import Lake
 from tableflow_kit import topic_of
 
 from simulators.snowflake.server import Snowflake
@@ -68,9 +66,7 @@ def test_a_role_without_s3_get_bucket_location_is_found(lake):
 )
 def test_a_wrong_id_or_principal_is_reported_by_the_side_that_has_it(lake, given, volume_fails, catalog_fails):
     lake.append(1)
-    lake.volume()
-    lake.catalog()
-    lake.trust(**given)
+    lake.connect(**given)
     volume, catalog = lake.verify(), lake.verify("CATALOG", "C")
     assert (volume["success"], catalog["success"]) == (not volume_fails, not catalog_fails)
     if volume_fails:
@@ -97,9 +93,7 @@ def test_a_wrong_id_or_principal_is_reported_by_the_side_that_has_it(lake, given
 )
 def test_a_permission_that_is_missing_is_reported(lake, action, result, code):
     lake.append(1)
-    lake.volume()
-    lake.catalog()
-    lake.trust(without=(action,))
+    lake.connect(without=(action,))
     shown = lake.verify() | lake.verify("CATALOG", "C")
     if result:
         assert "enied" in shown[result], shown[result]
@@ -110,13 +104,6 @@ def test_a_permission_that_is_missing_is_reported(lake, action, result, code):
         lake.admin.run(lake.create())
     lake.permit()
     assert (lake.verify()["success"], lake.verify("CATALOG", "C")["success"]) == (True, True)
-
-
-def test_every_action_that_the_facts_name_is_tried():
-    assert {*VOLUME_ACTIONS, *CATALOG_ACTIONS} - {"s3:GetObjectVersion", "glue:GetTables"} == {
-        *("s3:GetObject", "s3:ListBucket", "s3:GetBucketLocation"),
-        *("glue:GetCatalog", "glue:GetDatabases", "glue:GetTable", "glue:GetDatabase"),
-    }
 
 
 @pytest.mark.parametrize(
@@ -130,9 +117,7 @@ def test_every_action_that_the_facts_name_is_tried():
 )
 def test_a_wrong_region_account_or_namespace_has_its_own_message(lake, changed, expected_message):
     lake.append(1)
-    lake.volume()
-    lake.catalog(**changed)
-    lake.trust()
+    lake.connect(catalog=changed)
     shown = lake.verify("CATALOG", "C")
     if expected_message:
         assert expected_message in shown["errorMessage"]
@@ -150,26 +135,20 @@ def test_a_wrong_region_account_or_namespace_has_its_own_message(lake, changed, 
 
 def test_a_namespace_of_the_tables_own(lake):
     lake.append(3)
-    lake.volume()
-    lake.catalog(namespace="lkc-other")
-    lake.trust()
+    lake.connect(catalog={"namespace": "lkc-other"})
     lake.admin.run(lake.create().replace(" AUTO_REFRESH", f" CATALOG_NAMESPACE='{lake.namespace}' AUTO_REFRESH"))
     assert lake.count() == 3
 
 
 def test_a_table_that_the_catalog_does_not_have_yet(lake):
-    lake.volume()
-    lake.catalog()
-    lake.trust()
+    lake.connect()
     assert "not found" in lake.admin.refused(lake.create(table="later"), "094120")
     assert lake.snowflake.objects()["ICEBERG TABLE"] == []
 
 
 def test_a_table_outside_the_volume_is_refused(lake):
     lake.append(1)
-    lake.volume(base=f"s3://{lake.bucket}/elsewhere/")
-    lake.catalog()
-    lake.trust()
+    lake.connect(volume={"base": f"s3://{lake.bucket}/elsewhere/"})
     assert "not under the base URL" in lake.admin.refused(lake.create(), "091347")
 
 
@@ -238,17 +217,13 @@ def test_a_role_that_stops_trusting_stalls_the_table_until_it_trusts_again(lake)
 
 def test_a_table_with_equality_deletes_is_refused(lake):
     lake.upsert_table()
-    lake.volume()
-    lake.catalog()
-    lake.trust()
+    lake.connect()
     assert "Equality deletes" in lake.admin.refused(lake.create(table="accounts"), "091968")
 
 
 def test_a_table_that_gets_equality_deletes_stops_without_a_word(lake):
     lake.flow.create_table(topic_of(("owner", "string"), name="accounts"), "upsert")
-    lake.volume()
-    lake.catalog()
-    lake.trust()
+    lake.connect()
     lake.admin.run(lake.create(table="accounts", name="D.S.ACCOUNTS"))
     lake.flow.drop("accounts")
     lake.upsert_table()
@@ -327,9 +302,7 @@ def linked(lake, **changed):
 
 def test_a_linked_database_has_the_catalogs_tables(lake):
     lake.append(10)
-    lake.volume()
-    lake.catalog()
-    lake.trust()
+    lake.connect()
     lake.admin.run(linked(lake))
     assert {each["schema_name"] for each in lake.admin.rows("SHOW ICEBERG TABLES IN DATABASE LDB")} == {lake.namespace}
     for name in (f'LDB."{lake.namespace}"."things"', f'LDB."{lake.namespace}".THINGS'):
@@ -372,15 +345,7 @@ def test_a_linked_database_whose_role_fails_says_so_in_its_status(lake):
 @pytest.mark.parametrize("more", ["", ", CATALOG_CASE_SENSITIVITY=CASE_SENSITIVE"])
 def test_names_of_a_linked_database_are_found_in_any_case_unless_it_is_made_otherwise(lake, more):
     lake.append(1)
-    lake.volume()
-    lake.catalog()
-    lake.trust()
+    lake.connect()
     lake.admin.run(linked(lake, more=more))
     answer = lake.admin.post(f'SELECT COUNT(*) FROM LDB."{lake.namespace}".THINGS')
     assert answer.status_code == (422 if more else 200)
-
-
-def test_a_linked_database_that_snowflake_may_write_to_is_not_simulated(lake):
-    lake.volume()
-    lake.catalog()
-    assert "not simulated" in lake.admin.refused(linked(lake).replace("=NONE", "=ALL"), "000000")

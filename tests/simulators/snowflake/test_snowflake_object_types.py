@@ -1,13 +1,9 @@
 """Every type of object through the same statements: created, replaced, shown, altered, dropped, and refused by number."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest
-from snowflake_kit import CATALOG, ICEBERG, VOLUME, Client, fill
-
-from simulators.snowflake.server import Snowflake
+from snowflake_kit import CATALOG, ICEBERG, VOLUME, Client
 
 
 class ObjectType(NamedTuple):
@@ -87,18 +83,6 @@ TYPES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def running():
-    with Snowflake(seed=5, start=1_793_610_000) as snowflake:
-        yield snowflake
-
-
-@pytest.fixture
-def admin(running):
-    running.reset()
-    return fill(Client(running))
-
-
 @pytest.fixture(params=TYPES, ids=[each.words for each in TYPES])
 def each(request):
     return request.param
@@ -111,55 +95,55 @@ def shown(client, each, **clauses):
     return {row["name"]: row for row in client.rows(f"SHOW {each.words}S {words['like']}{scope} {words['more']}")}
 
 
-def test_it_is_created_replaced_and_dropped(admin, each):
-    before, create = admin.snowflake.objects(), f"{each.name} {each.clauses}"
-    assert admin.one(f"CREATE {each.words} {create} COMMENT='it''s'").endswith(" X successfully created.")
-    assert each.name in admin.snowflake.objects()[each.domain]
-    assert "already exists" in admin.refused(f"CREATE {each.words} {create}", "002002")
-    assert "statement succeeded" in admin.one(f"CREATE {each.words} IF NOT EXISTS {create} COMMENT='other'")
-    assert shown(admin, each)["X"]["comment"] == "it's"
-    assert admin.one(f"CREATE OR REPLACE {each.words} {create}").endswith(" X successfully created.")
-    assert shown(admin, each)["X"]["comment"] == ""
-    assert admin.one(f"DROP {each.words} {each.name}") == "X successfully dropped."
-    admin.refused(f"DROP {each.words} {each.name}", "002003")
-    assert "already dropped" in admin.one(f"DROP {each.words} IF EXISTS {each.name} CASCADE")
-    assert admin.snowflake.objects() == before
+def test_it_is_created_replaced_and_dropped(stocked, each):
+    before, create = stocked.snowflake.objects(), f"{each.name} {each.clauses}"
+    assert stocked.one(f"CREATE {each.words} {create} COMMENT='it''s'").endswith(" X successfully created.")
+    assert each.name in stocked.snowflake.objects()[each.domain]
+    assert "already exists" in stocked.refused(f"CREATE {each.words} {create}", "002002")
+    assert "statement succeeded" in stocked.one(f"CREATE {each.words} IF NOT EXISTS {create} COMMENT='other'")
+    assert shown(stocked, each)["X"]["comment"] == "it's"
+    assert stocked.one(f"CREATE OR REPLACE {each.words} {create}").endswith(" X successfully created.")
+    assert shown(stocked, each)["X"]["comment"] == ""
+    assert stocked.one(f"DROP {each.words} {each.name}") == "X successfully dropped."
+    stocked.refused(f"DROP {each.words} {each.name}", "002003")
+    assert "already dropped" in stocked.one(f"DROP {each.words} IF EXISTS {each.name} CASCADE")
+    assert stocked.snowflake.objects() == before
 
 
-def test_it_is_shown_by_pattern_prefix_and_number(admin, each):
+def test_it_is_shown_by_pattern_prefix_and_number(stocked, each):
     for suffix in ("", "2", "3"):
-        admin.run(f"CREATE {each.words} {each.name}{suffix} {each.clauses}")
-    assert shown(admin, each, like="LIKE 'x_'").keys() == {"X2", "X3"}
-    assert shown(admin, each, more="STARTS WITH 'X'").keys() == {"X", "X2", "X3"}
-    assert shown(admin, each, more="STARTS WITH 'x'").keys() == set()
-    assert shown(admin, each, more="STARTS WITH 'X' LIMIT 2").keys() == {"X", "X2"}
-    admin.refused(f"SHOW {each.words}S LIMIT 2 FROM 'X'", "000000")
+        stocked.run(f"CREATE {each.words} {each.name}{suffix} {each.clauses}")
+    assert shown(stocked, each, like="LIKE 'x_'").keys() == {"X2", "X3"}
+    assert shown(stocked, each, more="STARTS WITH 'X'").keys() == {"X", "X2", "X3"}
+    assert shown(stocked, each, more="STARTS WITH 'x'").keys() == set()
+    assert shown(stocked, each, more="STARTS WITH 'X' LIMIT 2").keys() == {"X", "X2"}
+    stocked.refused(f"SHOW {each.words}S LIMIT 2 FROM 'X'", "000000")
 
 
-def test_it_is_altered(admin, each):
-    admin.run(f"CREATE {each.words} {each.name} {each.clauses}")
+def test_it_is_altered(stocked, each):
+    stocked.run(f"CREATE {each.words} {each.name} {each.clauses}")
     alter, (change, changed), (unset, restored) = f"ALTER {each.words} {each.name}", each.change, each.restored
-    before = shown(admin, each)["X"]
-    admin.run(f"{alter} SET {change}")
-    assert shown(admin, each)["X"] == before | changed
-    admin.run(f"ALTER {each.words} IF EXISTS {each.name}_ SET {change}")
+    before = shown(stocked, each)["X"]
+    stocked.run(f"{alter} SET {change}")
+    assert shown(stocked, each)["X"] == before | changed
+    stocked.run(f"ALTER {each.words} IF EXISTS {each.name}_ SET {change}")
     if unset:
-        admin.refused(f"{alter} UNSET {unset}, NONE_SUCH", "001420")
-        assert shown(admin, each)["X"] == before | changed, "all of a statement, or nothing"
-        admin.run(f"{alter} UNSET {unset}")
-        assert shown(admin, each)["X"] == before | restored
+        stocked.refused(f"{alter} UNSET {unset}, NONE_SUCH", "001420")
+        assert shown(stocked, each)["X"] == before | changed, "all of a statement, or nothing"
+        stocked.run(f"{alter} UNSET {unset}")
+        assert shown(stocked, each)["X"] == before | restored
     else:
-        admin.refused(f"{alter} UNSET COMMENT", "001003")
+        stocked.refused(f"{alter} UNSET COMMENT", "001003")
     if each.renamable:
-        admin.refused(f"{alter} RENAME TO {each.name}", "002002")
-        admin.run(f"{alter} RENAME TO {each.name}2")
-        assert shown(admin, each, like="LIKE 'X_'").keys() == {"X2"}
+        stocked.refused(f"{alter} RENAME TO {each.name}", "002002")
+        stocked.run(f"{alter} RENAME TO {each.name}2")
+        assert shown(stocked, each, like="LIKE 'X_'").keys() == {"X2"}
 
 
-def test_what_is_wrong_is_refused_by_number(admin, each):
+def test_what_is_wrong_is_refused_by_number(stocked, each):
     words, name, create = each.words, each.name, f"{each.name} {each.clauses}"
-    admin.run(f"CREATE {words} {create} COMMENT='it''s'")
-    alter, before, objects = f"ALTER {words} {name}", shown(admin, each), admin.snowflake.objects()
+    stocked.run(f"CREATE {words} {create} COMMENT='it''s'")
+    alter, before, objects = f"ALTER {words} {name}", shown(stocked, each), stocked.snowflake.objects()
     other = create.replace(name, f"{name}2", 1)
     for statement, code in (
         (f"CREATE OR REPLACE {words} IF NOT EXISTS {create}", "001003"),
@@ -183,8 +167,8 @@ def test_what_is_wrong_is_refused_by_number(admin, each):
         *((f"{alter} SET {given}", "000000") for given in each.elsewhere),
         *((f"{alter} {form}", "000000") for form in each.forms),
     ):
-        admin.refused(statement, code)
-    assert (shown(admin, each), admin.snowflake.objects()) == (before, objects), "what is refused changes nothing"
+        stocked.refused(statement, code)
+    assert (shown(stocked, each), stocked.snowflake.objects()) == (before, objects), "what is refused changes nothing"
 
 
 #: What a role that may do anything else with it gets a grant of, so that it sees it.
@@ -198,22 +182,22 @@ SIGHT = {
 }
 
 
-def test_only_the_owner_and_whom_he_lets_may_change_it(admin, each):
+def test_only_the_owner_and_whom_he_lets_may_change_it(stocked, each):
     """A role that sees nothing learns nothing; one that sees it is refused by privilege."""
     for role in ("STRANGER", "GUEST"):
-        admin.run(f"CREATE ROLE {role}")
-        admin.run(f"GRANT ROLE {role} TO USER ADMIN")
+        stocked.run(f"CREATE ROLE {role}")
+        stocked.run(f"GRANT ROLE {role} TO USER ADMIN")
     create = f"CREATE {{}} {each.words} {each.name} {each.clauses}"
-    admin.run(create.format(""))
+    stocked.run(create.format(""))
     privilege = SIGHT.get(each.words, "USAGE")
     grant = (
         f"GRANT {privilege} ON {each.domain} {each.name} TO ROLE GUEST" if privilege else f"GRANT ROLE {each.name} TO ROLE GUEST"
     )
-    admin.run(grant)
+    stocked.run(grant)
     for container, number in (("DATABASE D", 1), ("SCHEMA D.S", 2)):
         if each.name.count(".") >= number:
-            admin.run(f"GRANT USAGE ON {container} TO ROLE GUEST")
-    before = admin.snowflake.objects()
+            stocked.run(f"GRANT USAGE ON {container} TO ROLE GUEST")
+    before = stocked.snowflake.objects()
     hidden = "002003" if "." in each.name else "003001"
     for statement, stranger, guest in (
         (create.format(""), hidden, "003001"),
@@ -222,23 +206,23 @@ def test_only_the_owner_and_whom_he_lets_may_change_it(admin, each):
         (f"DROP {each.words} {each.name}", "002003", "003001"),
         (f"GRANT {privilege or 'OWNERSHIP'} ON {each.domain} {each.name} TO ROLE PUBLIC", "002003", "003001"),
     ):
-        admin.refused(statement, stranger, role="STRANGER")
-        admin.refused(statement, guest, role="GUEST")
-    assert shown(admin, each, like="LIKE 'X'").keys() == {"X"}
+        stocked.refused(statement, stranger, role="STRANGER")
+        stocked.refused(statement, guest, role="GUEST")
+    assert shown(stocked, each, like="LIKE 'X'").keys() == {"X"}
     assert (
-        Client(admin.snowflake, role="STRANGER").rows(
+        Client(stocked.snowflake, role="STRANGER").rows(
             f"SHOW {each.words}S LIKE 'X'" + (" IN ACCOUNT" if "." in each.name else "")
         )
         == []
     )
-    assert admin.snowflake.objects() == before
+    assert stocked.snowflake.objects() == before
     container = {0: "ACCOUNT", 1: "DATABASE D", 2: "SCHEMA D.S"}[each.name.count(".")]
-    admin.run(f"GRANT CREATE {each.domain} ON {container} TO ROLE GUEST")
-    admin.refused(create.format(""), "002002", role="GUEST")
-    admin.refused(create.format("OR REPLACE"), "003001", role="GUEST")
+    stocked.run(f"GRANT CREATE {each.domain} ON {container} TO ROLE GUEST")
+    stocked.refused(create.format(""), "002002", role="GUEST")
+    stocked.refused(create.format("OR REPLACE"), "003001", role="GUEST")
     if each.words in ("WAREHOUSE", "DATABASE", "SCHEMA"):
-        admin.run(f"GRANT MODIFY ON {each.words} {each.name} TO ROLE GUEST")
-        admin.run(f"ALTER {each.words} {each.name} SET {each.change[0]}", role="GUEST")
-    admin.run(f"GRANT OWNERSHIP ON {each.domain} {each.name} TO ROLE GUEST REVOKE CURRENT GRANTS")
-    admin.run(f"ALTER {each.words} {each.name} SET {each.change[0]}", role="GUEST")
-    admin.run(f"DROP {each.words} {each.name}", role="GUEST")
+        stocked.run(f"GRANT MODIFY ON {each.words} {each.name} TO ROLE GUEST")
+        stocked.run(f"ALTER {each.words} {each.name} SET {each.change[0]}", role="GUEST")
+    stocked.run(f"GRANT OWNERSHIP ON {each.domain} {each.name} TO ROLE GUEST REVOKE CURRENT GRANTS")
+    stocked.run(f"ALTER {each.words} {each.name} SET {each.change[0]}", role="GUEST")
+    stocked.run(f"DROP {each.words} {each.name}", role="GUEST")

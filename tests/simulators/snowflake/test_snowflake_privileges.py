@@ -1,27 +1,15 @@
 """Who may do what: roles, grants and ownership, as a matrix and case by case. Whatever isn't granted is refused by number."""
 
-from __future__ import annotations
-
 import pytest
 from snowflake_kit import CATALOG, ICEBERG, VOLUME, Client, new_key, sql_key
-
-from simulators.snowflake.server import Snowflake
 
 ACCOUNT_GRANTS = ("DATABASE", "WAREHOUSE", "ROLE", "USER", "EXTERNAL VOLUME", "INTEGRATION")
 ROTATE = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
 
 
-@pytest.fixture(scope="module")
-def running():
-    with Snowflake(seed=6, start=1_793_610_000) as snowflake:
-        yield snowflake
-
-
 @pytest.fixture
-def admin(running):
+def admin(admin):
     """With objects of DEPLOYER that READER may read, and a role that may only rotate the reader's keys."""
-    running.reset()
-    admin = Client(running)
     admin.run("CREATE ROLE DEPLOYER")
     for what in ACCOUNT_GRANTS:
         admin.run(f"GRANT CREATE {what} ON ACCOUNT TO ROLE DEPLOYER")

@@ -3,8 +3,6 @@
 {"jars": [path, …], "queries": {name: SQL}} gives {name: [row, …]}, or the error's text in place of the rows.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

