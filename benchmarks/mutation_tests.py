@@ -22,7 +22,7 @@ _MAILS: Final = (
 )
 _REPORT: Final = "unit/test_report unit/test_report_text unit/test_charts unit/test_wording unit/test_report_safety"
 _CONFLUENT: Final = (
-    "unit/test_confluent_client unit/test_confluent_api_key unit/test_confluent_resources unit/test_confluent_tableflow "
+    "unit/test_confluent_client unit/test_confluent_api_key unit/test_confluent_resources unit/test_confluent_tableflow_types "
     "unit/test_confluent_flink_statement unit/test_confluent_shape"
 )
 _SNOWFLAKE: Final = (
