@@ -22,14 +22,12 @@ _MAILS: Final = (
 )
 _REPORT: Final = "unit/test_report unit/test_report_text unit/test_charts unit/test_wording unit/test_report_safety"
 _CONFLUENT: Final = (
-    "unit/test_confluent_client unit/test_confluent_api_key unit/test_confluent_connector unit/test_confluent_environment "
-    "unit/test_confluent_flink_statement unit/test_confluent_integrations unit/test_confluent_rights unit/test_confluent_shape "
-    "unit/test_confluent_tableflow_topic unit/test_confluent_topics"
+    "unit/test_confluent_client unit/test_confluent_api_key unit/test_confluent_resources unit/test_confluent_tableflow_types "
+    "unit/test_confluent_flink_statement unit/test_confluent_shape"
 )
 _SNOWFLAKE: Final = (
     "unit/test_snowflake_sql unit/test_snowflake_client unit/test_snowflake_keypair unit/test_snowflake_base_kinds "
-    "unit/test_snowflake_grant unit/test_snowflake_tables unit/test_snowflake_trust unit/test_snowflake_user "
-    "unit/test_snowflake_lifecycle"
+    "unit/test_snowflake_grant unit/test_snowflake_tables unit/test_snowflake_trust unit/test_snowflake_user"
 )
 _JOB: Final = "spark/test_windows_of_time spark/test_values spark/test_events spark/test_aggregates"
 _KILL: Final = "spark/test_windows_of_time faults/test_kill faults/test_races faults/test_storage"

@@ -88,6 +88,23 @@ def check_request(method, path, query, content_type, document):
     schema = _schema(_resolve(name, body), content_type)
     if schema is not None:
         _require_valid(name, schema, document, where)
+        if unknown := list(_unknown(name, [schema], document)):
+            raise ContractBroken(f"{where} has {', '.join(unknown)}, which {name}.yaml does not know")
+
+
+def _unknown(name, schemas, document):
+    """Yield the properties of a body that no schema names: the service would ignore them."""
+    schemas = [_resolve(name, each) for each in schemas]
+    for each in schemas:
+        schemas += [_resolve(name, one) for part in ("allOf", "oneOf", "anyOf") for one in each.get(part, [])]
+    if isinstance(document, list):
+        for value in document:
+            yield from _unknown(name, [each["items"] for each in schemas if "items" in each], value)
+    named = [each for each in schemas if "properties" in each]
+    if isinstance(document, dict) and named and not any(each.get("additionalProperties") for each in schemas):
+        for key, value in document.items():
+            of_key = [each["properties"][key] for each in named if key in each["properties"]]
+            yield from _unknown(name, of_key, value) if of_key else [repr(key)]
 
 
 #: Parameters that the services take and their files don't name.

@@ -44,32 +44,21 @@ NEAR = [("WAREHOUSE", "W2"), ("SCHEMA", "SALES"), ("DATABASE", "W"), ("ROLE", "C
 
 
 @pytest.mark.parametrize(("wanted", "rows", "words"), SINGLE)
-def test_what_isn_t_granted_is_granted(server, wanted, rows, words):
+def test_each_form_is_granted_and_taken_back_and_never_granted_again(server, wanted, rows, words):
     near = [shown("USAGE", *one) for one in NEAR] + [shown("OWNERSHIP", *rows[0])]
-    script(server, **{"SHOW GRANTS": result(*near)})
+    script(server, **{"SHOW GRANTS": result(*near), "REVOKE": [DONE, MISSING]})
     grant.create(context(server), wanted)
-    assert written(server) == [f'GRANT {words} TO ROLE "READER"']
-
-
-@pytest.mark.parametrize(("wanted", "rows", "words"), SINGLE)
-def test_what_is_granted_is_not_granted_again(server, wanted, rows, words):
-    for one in rows:
-        script(server, **{"SHOW GRANTS": result(shown(wanted.privilege, *one))})
-        held = context(server)
-        object_id = grant.create(held, wanted)
-        grant.update(held, wanted, object_id)
-        assert grant.is_ready(held, wanted, object_id) == {"id": object_id}
-        assert grant.find_existing(held, wanted, None) == [object_id]
-    assert written(server) == []
-    assert set(sent(server)) == {'SHOW GRANTS TO ROLE "READER"'}
-
-
-@pytest.mark.parametrize(("wanted", "rows", "words"), SINGLE)
-def test_what_is_taken_back_is_taken_back_once(server, wanted, rows, words):
-    script(server, REVOKE=[DONE, MISSING])
     for _ in range(2):
         grant.delete(context(server, deleting=True), wanted, "x")
-    assert written(server) == [f'REVOKE {words} FROM ROLE "READER"'] * 2
+    assert written(server) == [f'GRANT {words} TO ROLE "READER"', *[f'REVOKE {words} FROM ROLE "READER"'] * 2]
+    for one in rows:
+        script(server, **{"SHOW GRANTS": result(shown(wanted.privilege, *one))})
+        server.sent.clear()
+        object_id = grant.create(context(server), wanted)
+        grant.update(context(server), wanted, object_id)
+        assert grant.is_ready(context(server), wanted, object_id) == {"id": object_id}
+        assert grant.find_existing(context(server), wanted, None) == [object_id]
+        assert set(sent(server)) == {'SHOW GRANTS TO ROLE "READER"'}
 
 
 @pytest.mark.parametrize("grantee", ["ROLE", "USER"])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from snowflake_context import MARK, MISSING, OWN, context, failure, result, row, script, spec, value, written
+from snowflake_context import MISSING, OWN, context, failure, result, row, script, spec, value, written
 
 from lambdas import contract
-from lambdas.shared.errors import BadProperties, NotFound, Refused, ReplacementRequired, ResourceFailed, ResourceMissing
+from lambdas.shared.errors import BadProperties, NotFound, Refused, ReplacementRequired, ResourceFailed
 from lambdas.snowflake.resources import iceberg_table, linked_database
 
 TABLE = {
@@ -23,30 +23,10 @@ SHOWN = row(
     "STOCK_TRADES", external_volume_name="V", catalog_name="C", catalog_table_name="stock_trades", catalog_namespace="lkc-1"
 )
 STATUS = "SELECT SYSTEM$AUTO_REFRESH_STATUS"
-RUNNING = value({"executionState": "RUNNING", "pendingSnapshotCount": 0})
 
 
 def table(server, **answers):
-    return script(server, **{"SHOW ICEBERG TABLES": result(SHOWN), "SELECT SYSTEM$": RUNNING, **answers})
-
-
-def test_a_table_is_made_to_follow_its_source(server):
-    assert iceberg_table.create(context(script(server)), spec(iceberg_table, **TABLE)) == FULL
-    iceberg_table.create(context(server), spec(iceberg_table, **TABLE, namespace="lkc-2"))
-    made = f"CREATE ICEBERG TABLE {PATH} EXTERNAL_VOLUME='V' CATALOG='C' CATALOG_TABLE_NAME='stock_trades'"
-    assert written(server) == [
-        f"{made} AUTO_REFRESH=TRUE COMMENT='{MARK}'",
-        f"{made} CATALOG_NAMESPACE='lkc-2' AUTO_REFRESH=TRUE COMMENT='{MARK}'",
-    ]
-
-
-def test_one_that_follows_is_ready_and_left_alone(server):
-    held = context(table(server))
-    given = spec(iceberg_table, **TABLE, namespace="lkc-1")
-    assert iceberg_table.find_existing(held, given, None) == [FULL]
-    iceberg_table.update(held, given, FULL)
-    assert iceberg_table.is_ready(held, given, FULL) == {"name": "STOCK_TRADES", "full_name": FULL}
-    assert written(server) == []
+    return script(server, **{"SHOW ICEBERG TABLES": result(SHOWN), **answers})
 
 
 @pytest.mark.parametrize(
@@ -116,12 +96,6 @@ def test_what_keeps_a_table_from_being_made_is_reported_by_its_cause(server, ans
     assert (refused.value.patience > 0) == (kind is NotFound), "what may still be on its way is waited for"
 
 
-def test_a_table_is_dropped_in_snowflake_only(server):
-    table(server)
-    iceberg_table.delete(context(server, deleting=True), spec(iceberg_table, **TABLE), FULL)
-    assert written(server) == [f"DROP ICEBERG TABLE IF EXISTS {PATH}"]
-
-
 def test_a_table_of_somebody_else_is_neither_taken_nor_dropped(server):
     table(server, **{"SHOW ICEBERG TABLES": result({**SHOWN, "comment": ""})})
     with pytest.raises(Refused, match="comment doesn't hold"):
@@ -178,22 +152,6 @@ def answers(server, status=None, described=None):
     )
 
 
-def test_a_linked_database_can_t_write_and_shows_only_what_is_named(server):
-    given = spec(linked_database, **{**LINKED, "namespaces": ["lkc-1", "lkc'2"]})
-    assert linked_database.create(context(script(server)), given) == OWN
-    assert written(server) == [
-        f"CREATE DATABASE \"{OWN}\" LINKED_CATALOG=(CATALOG='C', ALLOWED_NAMESPACES=('lkc-1', 'lkc''2'), "
-        f"ALLOWED_WRITE_OPERATIONS=NONE, SYNC_INTERVAL_SECONDS=300) EXTERNAL_VOLUME='V' COMMENT='{MARK}'"
-    ]
-
-
-def test_a_linked_database_that_runs_is_ready_and_left_alone(server):
-    held = context(answers(server))
-    linked_database.update(held, spec(linked_database, **LINKED), OWN)
-    assert linked_database.is_ready(held, spec(linked_database, **LINKED), OWN) == {"name": OWN}
-    assert written(server) == []
-
-
 def test_a_linked_database_is_ready_once_it_shows_what_is_named(server):
     with pytest.raises(ResourceFailed, match="doesn't show lkc-2") as faulty:
         linked_database.is_ready(
@@ -238,15 +196,6 @@ def test_a_linked_database_that_doesn_t_follow_is_reported_and_waited_for(server
     with pytest.raises(ResourceFailed, match=expected_message) as faulty:
         linked_database.is_ready(context(answers(server, status=status)), spec(linked_database, **LINKED), OWN)
     assert faulty.value.patience == 900
-
-
-def test_a_linked_database_is_dropped_and_found_by_its_name(server):
-    deleting = context(answers(server), deleting=True)
-    assert linked_database.find_existing(deleting, spec(linked_database, **LINKED), None) == [OWN]
-    linked_database.delete(deleting, spec(linked_database, **LINKED), OWN)
-    assert written(server) == [f'DROP DATABASE IF EXISTS "{OWN}"']
-    with pytest.raises(ResourceMissing):
-        linked_database.is_ready(context(script(server)), spec(linked_database, **LINKED), OWN)
 
 
 @pytest.mark.parametrize(

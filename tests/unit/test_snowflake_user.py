@@ -136,14 +136,6 @@ def test_a_key_of_somebody_else_is_no_proof(server):
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
 
 
-def test_one_that_is_as_wanted_is_left_alone(server):
-    held_context = context(there(server), reader=held())
-    before = kept(held_context)
-    user.update(held_context, spec(user, **GIVEN), OWN)
-    assert written(server) == []
-    assert kept(held_context) == before
-
-
 @pytest.mark.parametrize(
     ("differs", "setting"),
     [
@@ -202,13 +194,6 @@ def test_a_new_secret_gets_a_new_pair_and_the_user_keeps_living(server):
     assert made["fingerprint"] != pair().fingerprint
     assert written(server)[0].startswith(f'ALTER USER "{OWN}" SET RSA_PUBLIC_KEY_2=\'MII')
     assert user.PROPERTIES.CREATE_ONLY == ("name",)
-
-
-def test_it_is_dropped_and_its_secret_stays(server):
-    held_context = context(there(server), deleting=True, reader=held())
-    user.delete(held_context, spec(user, **GIVEN), OWN)
-    assert written(server) == [f'DROP USER IF EXISTS "{OWN}"']
-    assert kept(held_context)["user"] == OWN
 
 
 def test_a_user_whose_comment_snowflake_hides_is_not_ours(server):

@@ -107,7 +107,7 @@ def _api_key(org):
 
 def _topic(org):
     where, _ = kafka(org)
-    return {**where, "topic": "orders", "partitions": 3, "config": {"retention.ms": "86400000"}}
+    return {**where, "topic": "orders", "partitions": 3, "config": {"retention.ms": "86400000", "cleanup.policy": "compact"}}
 
 
 def _schema(org):
@@ -176,8 +176,8 @@ def _catalog_integration(org):
 LIVES = {
     "environment": Life(lambda org: {}, {"stream_governance": "ADVANCED"}, {}, {"environments": 1}),
     "kafka_cluster": Life(
-        lambda org: {"environment_id": environment(org), "region": REGION, "type": "Basic"},
-        {"type": "Standard"}, {"availability": "MULTI_ZONE"}, {"clusters": 1}, ("schema_registries",),
+        lambda org: {"environment_id": environment(org), "region": REGION, "type": "Basic", "max_ecku": 1},
+        {"type": "Standard", "max_ecku": 2}, {"availability": "MULTI_ZONE"}, {"clusters": 1}, ("schema_registries",),
     ),
     "service_account": Life(_service_account, {"description": "Other words"}, {}, {"service_accounts": 1}),
     "role_binding": Life(_role_binding, {}, {"role": "DeveloperRead", "scope": "topic", "name": "orders"}, {"role_bindings": 1}),
@@ -192,7 +192,8 @@ LIVES = {
     ),
     "provider_integration": Life(_provider_integration, {}, {"role_arn": ROLE + "-2"}, {"provider_integrations": 1}),
     "tableflow_topic": Life(
-        _tableflow_topic, {"retention_ms": 950400000, "error_handling": "SUSPEND"}, {}, {"tableflow_topics": 1},
+        _tableflow_topic,
+        {"retention_ms": 950400000, "error_handling": "SUSPEND"}, {"bucket": "other-lake"}, {"tableflow_topics": 1},
     ),
-    "catalog_integration": Life(_catalog_integration, {}, {}, {"catalog_integrations": 1}),
+    "catalog_integration": Life(_catalog_integration, {"database": "own"}, {}, {"catalog_integrations": 1}),
 }  # fmt: skip

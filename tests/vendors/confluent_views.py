@@ -6,6 +6,14 @@ Both sides are read off the simulator's world and the properties alone, never th
 from __future__ import annotations
 
 import json
+import re
+
+#: The name that we give to what may be named freely.
+_OURS = re.compile(r"lakeferry-test-eu-west-1-it-[0-9a-f]{8}")
+
+
+def _is_ours(name):
+    return _OURS.fullmatch(name) is not None
 
 
 def _new(org, base, kind):
@@ -22,17 +30,22 @@ def _registries(org):
 
 
 def _environment(org, base, given):
-    return [each.package for each in _new(org, base, "environments")], [given.get("stream_governance", "ESSENTIALS")]
+    found = [(_is_ours(each.name), each.package) for each in _new(org, base, "environments")]
+    return found, [(True, given.get("stream_governance", "ESSENTIALS"))]
 
 
 def _kafka_cluster(org, base, given):
-    found = [(each.type, each.availability) for each in _new(org, base, "clusters")]
-    return found, [(given["type"], "HIGH" if given.get("availability") == "MULTI_ZONE" else "LOW")]
+    found = [
+        (_is_ours(each.name), each.environment, each.region, each.type, each.availability, each.max_ecku, each.protected)
+        for each in _new(org, base, "clusters")
+    ]
+    availability = "HIGH" if given.get("availability") == "MULTI_ZONE" else "LOW"
+    return found, [(True, given["environment_id"], given["region"], given["type"], availability, given["max_ecku"], False)]
 
 
 def _service_account(org, base, given):
-    found = [each.description for each in _new(org, base, "service_accounts")]
-    return found, [given.get("description", "Made by Lakeferry")]
+    found = [(_is_ours(each.name), each.description) for each in _new(org, base, "service_accounts")]
+    return found, [(True, given.get("description", "Made by Lakeferry"))]
 
 
 def _role_binding(org, base, given):
@@ -42,19 +55,23 @@ def _role_binding(org, base, given):
 
 
 def _acl(org, base, given):
-    fields = ("principal", "operation", "resource_name", "permission")
+    fields = ("principal", "host", "operation", "resource_type", "resource_name", "pattern_type", "permission")
     known = {each for kind, each in base if kind == "acls"}
     entries = [(cluster, acl) for cluster in _clusters(org) for acl in cluster.acls]
     found = [tuple(acl[name] for name in fields) for cluster, acl in entries if f"{cluster.id}/{json.dumps(acl)}" not in known]
-    return found, [("User:" + given["service_account_id"], given["operation"], "orders", "ALLOW")]
+    return found, [("User:" + given["service_account_id"], "*", given["operation"], "TOPIC", "orders", "LITERAL", "ALLOW")]
 
 
 def _api_key(org, base, given):
     """The secret holds the key that lives."""
-    found = [(each.owner, each.resource, each.id, each.secret, each.description) for each in _new(org, base, "api_keys")]
+    found = [
+        (_is_ours(each.name), each.owner, each.resource, each.id, each.secret, each.description)
+        for each in _new(org, base, "api_keys")
+    ]
     held = org.secrets.fields(given["secret"])
     return found, [
         (
+            True,
             given["service_account_id"],
             given["cluster_id"],
             held["apiKey"],
@@ -70,56 +87,80 @@ def _topic(org, base, given):
 
 
 def _schema(org, base, given):
-    """Of the subject, the latest schema and the level of its own."""
+    """Of the subject, the latest schema, and the level of its own; a deleted one leaves no level."""
     found = [
-        (name, json.loads(each.schemas.latest(name).text), each.schemas.levels.get(name, ""))
+        (name, json.loads(each.schemas.latest(name).text), each.schemas.levels)
         for each in _registries(org)
         for name in each.schemas.subjects()
     ]
-    return found, [(given["subject"], json.loads(given["schema"]), given.get("compatibility", ""))]
+    levels = {given["subject"]: given["compatibility"]} if "compatibility" in given else {}
+    return found, [(given["subject"], json.loads(given["schema"]), levels)]
 
 
 def _connector(org, base, given):
-    found = [
-        (each.state, each.config["kafka.topic"], each.config["quickstart"], each.config.get("max.interval"))
-        for each in _new(org, base, "connectors")
-    ]
-    interval = given.get("max_interval_ms")
-    return found, [("RUNNING", given["topic"], given["quickstart"], interval and str(interval))]
+    found = [(_is_ours(each.name), each.state, each.config) for each in _new(org, base, "connectors")]
+    names = [each.name for each in _new(org, base, "connectors")]
+    config = {
+        "connector.class": "DatagenSource",
+        "name": names[0] if names else "",
+        "kafka.auth.mode": "SERVICE_ACCOUNT",
+        "kafka.service.account.id": given["service_account_id"],
+        "tasks.max": "1",
+        "output.data.format": "AVRO",
+        "kafka.topic": given["topic"],
+        "quickstart": given["quickstart"],
+        "max.interval": str(given["max_interval_ms"]),
+    }
+    return found, [(True, "RUNNING", config)]
 
 
 def _flink_compute_pool(org, base, given):
-    return [each.max_cfu for each in _new(org, base, "compute_pools")], [given["max_cfu"]]
+    found = [(_is_ours(each.name), each.environment, each.region, each.max_cfu) for each in _new(org, base, "compute_pools")]
+    return found, [(True, given["environment_id"], given["region"], given["max_cfu"])]
 
 
 def _flink_statement(org, base, given):
     """The statement runs, and its table has the columns that the text names."""
-    found = [(each.sql, each.phase) for each in org.simulation.organization.statements.values()]
+    found = [
+        (each.sql, each.phase, each.pool, each.principal, each.properties)
+        for each in org.simulation.organization.statements.values()
+    ]
     columns = [
         [field["name"] for field in json.loads(each.schemas.latest("totals-value").text)["fields"]]
         for each in _registries(org)
         if each.schemas.latest("totals-value")
     ]
     wanted = "number" if "`number`" in given["sql"] else "id"
-    return (found, columns), ([(given["sql"], "RUNNING")], [[wanted]])
+    place = {"sql.current-catalog": given["catalog"], "sql.current-database": given["database"]}
+    running = (given["sql"], "RUNNING", given["compute_pool_id"], given["service_account_id"], place)
+    return (found, columns), ([running], [[wanted]])
 
 
 def _provider_integration(org, base, given):
-    return [each.role_arn for each in _new(org, base, "provider_integrations")], [given["role_arn"]]
+    found = [(_is_ours(each.name), each.environment, each.role_arn) for each in _new(org, base, "provider_integrations")]
+    return found, [(True, given["environment_id"], given["role_arn"])]
 
 
 def _tableflow_topic(org, base, given):
+    """Without what the simulator adds: the deprecated setting."""
     found = [
-        (each.id, each.bucket, each.integration, str(each.config["retention_ms"]), each.config["error_handling"]["mode"])
+        (each.id, each.bucket, each.integration, {**each.config, "record_failure_strategy": ""})
         for each in org.simulation.organization.tableflow_topics.values()
     ]
-    wanted = (given["topic"], given["bucket"], given["provider_integration_id"], str(given["retention_ms"]))
-    return found, [(*wanted, given["error_handling"])]
+    config = {
+        "retention_ms": str(given["retention_ms"]),
+        "error_handling": {"mode": given["error_handling"]},
+        "metadata_column_naming_scheme": "DEFAULT",
+        "record_failure_strategy": "",
+    }
+    return found, [(given["topic"], given["bucket"], given["provider_integration_id"], config)]
 
 
 def _catalog_integration(org, base, given):
-    found = [(each.integration, each.cluster) for each in _new(org, base, "catalog_integrations")]
-    return found, [(given["provider_integration_id"], given["cluster_id"])]
+    found = [
+        (_is_ours(each.name), each.integration, each.cluster, each.database) for each in _new(org, base, "catalog_integrations")
+    ]
+    return found, [(True, given["provider_integration_id"], given["cluster_id"], given.get("database", ""))]
 
 
 VIEWS = {

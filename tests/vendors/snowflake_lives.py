@@ -35,7 +35,9 @@ def _user(account):
     # A key pair takes a second to make. The secret holds one of this user's already, which is kept.
     held = secret_fields.fields(deployer_key(), Connection(account.account.identifier, "LAKE_READER", "127.0.0.1"))
     account.secrets.values["reader-key"] = json.dumps(held)
-    return {"name": "LAKE_READER", "secret": "reader-key", "role": role, "namespace": schema(account)}
+    warehouse = account.make("snowflake_warehouse", "Reading")["name"]
+    own = {"name": "LAKE_READER", "secret": "reader-key", "role": role, "warehouse": warehouse}
+    return {**own, "namespace": schema(account)}
 
 
 def _volume(account):
@@ -67,7 +69,9 @@ def _linked(account):
 #: These need a table in a bucket.
 LAKESIDE = {
     "snowflake_trust": Life(_trust, {}, {}, {}),
-    "snowflake_iceberg_table": Life(_table, {"table": "others"}, {"name": "OTHERS"}, {"ICEBERG TABLE": 1}),
+    "snowflake_iceberg_table": Life(
+        _table, {"table": "others", "namespace": NAMESPACE}, {"name": "OTHERS"}, {"ICEBERG TABLE": 1},
+    ),
     "snowflake_linked_database": Life(
         _linked, {"sync_seconds": 600}, {"name": "ANOTHER"}, {"DATABASE": 1}, ("SCHEMA", "ICEBERG TABLE"),
     ),

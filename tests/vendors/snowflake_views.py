@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+
+from lake_environment import NAMESPACE
 
 from simulators.snowflake.account import SYSTEM_ROLES
 from simulators.snowflake.model import Domain
@@ -14,24 +17,39 @@ def _new(account, base, domain):
     return [each for each in things if ".".join(each.name) not in known]
 
 
-def _labels(domain):
-    """For things that are their name alone: the chosen one, or our own."""
+#: The name that we give, and the comment that marks what is ours.
+_OWN = re.compile(r"LAKEFERRY_TEST_EU_WEST_1_IT_[0-9A-F]{8}")
+_MARK = re.compile(r"lakeferry lakeferry-test-eu-west-1-it-[0-9a-f]{8}")
+
+
+def _is_ours(each, given):
+    """By its comment, and by the chosen name or our own."""
+    named = each.label == given["name"] if given.get("name") else _OWN.fullmatch(each.label)
+    return bool(named and _MARK.fullmatch(each.comment))
+
+
+def _marked(domain):
+    """For things that are their name alone."""
 
     def view(account, base, given):
-        found = [each.label for each in _new(account, base, domain)]
-        chosen = given.get("name")
-        return found, [chosen] if chosen else [label for label in found[:1] if label.startswith("LAKEFERRY_TEST_")]
+        return [_is_ours(each, given) for each in _new(account, base, domain)], [True]
 
     return view
 
 
+def _schema(account, base, given):
+    """Its owner may grant on future tables."""
+    found = [(_is_ours(each, given), each.name[0], each.managed_access) for each in _new(account, base, Domain.SCHEMA)]
+    return found, [(True, given["database"], True)]
+
+
 def _warehouse(account, base, given):
     found = [
-        (each.size, each.auto_suspend, each.label == given.get("name", each.label))
+        (_is_ours(each, given), each.size, each.auto_suspend, each.auto_resume, each.is_running(account.clock.time()))
         for each in _new(account, base, Domain.WAREHOUSE)
     ]
     sizes = {"XSMALL": "X-Small", "MEDIUM": "Medium"}
-    return found, [(sizes[given["size"]], given.get("auto_suspend_seconds", 60), True)]
+    return found, [(True, sizes[given["size"]], given.get("auto_suspend_seconds", 60), True, False)]
 
 
 def _grant(account, base, given):
@@ -47,29 +65,45 @@ def _user(account, base, given):
     held = json.loads(account.secrets.values[given["secret"]])
     found = [
         (
-            each.label,
+            _is_ours(each, given),
             each.type,
             each.default_role,
+            each.default_warehouse,
             each.default_namespace,
             each.secondary_roles,
             [key.fingerprint for key in each.keys.values()],
         )
         for each in _new(account, base, Domain.USER)
     ]
-    return found, [(held["user"], "SERVICE", given["role"], given["namespace"], False, [held["fingerprint"]])]
+    wanted = (True, "SERVICE", given["role"], given["warehouse"], given["namespace"], False, [held["fingerprint"]])
+    login = [held[name] for name in ("user", "role", "warehouse", "namespace")]
+    return (found, login), ([wanted], [given[name] for name in ("name", "role", "warehouse", "namespace")])
 
 
 def _volume(account, base, given):
     found = [
-        (each.allow_writes, [(place.base_url, place.role_arn) for place in each.locations])
+        (_is_ours(each, given), each.allow_writes, [(place.base_url, place.role_arn) for place in each.locations])
         for each in _new(account, base, Domain.VOLUME)
     ]
-    return found, [(False, [(given["base_url"], given["role_arn"])])]
+    return found, [(True, False, [(given["base_url"], given["role_arn"])])]
 
 
 def _integration(account, base, given):
-    found = [(each.role_arn, each.namespace, each.refresh_seconds) for each in _new(account, base, Domain.INTEGRATION)]
-    return found, [(given["role_arn"], given["namespace"], given["refresh_seconds"])]
+    found = [
+        (
+            _is_ours(each, given),
+            each.enabled,
+            each.role_arn,
+            each.namespace,
+            each.refresh_seconds,
+            each.catalog_uri,
+            each.catalog_name,
+            each.signing_region,
+        )
+        for each in _new(account, base, Domain.INTEGRATION)
+    ]
+    place = (f"https://glue.{given['region']}.amazonaws.com/iceberg", given["account_id"], given["region"])
+    return found, [(True, True, given["role_arn"], given["namespace"], given["refresh_seconds"], *place)]
 
 
 def _trust(account, base, given):
@@ -77,13 +111,21 @@ def _trust(account, base, given):
 
 
 def _table(account, base, given):
-    found = [(each.label, each.catalog_table, each.auto_refresh) for each in _new(account, base, Domain.ICEBERG_TABLE)]
-    return found, [(given["name"], given["table"], True)]
+    found = [
+        (_is_ours(each, given), each.name[:2], each.volume, each.catalog, each.namespace, each.catalog_table, each.auto_refresh)
+        for each in _new(account, base, Domain.ICEBERG_TABLE)
+    ]
+    sources = (given["volume"],), (given["integration"],), NAMESPACE, given["table"]
+    return found, [(True, (given["database"], given["schema"]), *sources, True)]
 
 
 def _linked(account, base, given):
-    found = [(each.label, each.link.seconds, each.link.allowed) for each in _new(account, base, Domain.DATABASE)]
-    return found, [(given["name"], given["sync_seconds"], given["namespaces"])]
+    """The simulator takes no database that may write."""
+    found = [
+        (_is_ours(each, given), each.link.volume, each.link.catalog, each.link.seconds, each.link.allowed)
+        for each in _new(account, base, Domain.DATABASE)
+    ]
+    return found, [(True, (given["volume"],), (given["integration"],), given["sync_seconds"], given["namespaces"])]
 
 
 VIEWS = {
@@ -91,9 +133,9 @@ VIEWS = {
     "snowflake_iceberg_table": _table,
     "snowflake_linked_database": _linked,
     "snowflake_warehouse": _warehouse,
-    "snowflake_database": _labels(Domain.DATABASE),
-    "snowflake_schema": _labels(Domain.SCHEMA),
-    "snowflake_role": _labels(Domain.ROLE),
+    "snowflake_database": _marked(Domain.DATABASE),
+    "snowflake_schema": _schema,
+    "snowflake_role": _marked(Domain.ROLE),
     "snowflake_grant": _grant,
     "snowflake_user": _user,
     "snowflake_external_volume": _volume,

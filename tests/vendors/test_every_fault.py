@@ -55,6 +55,7 @@ def test_requests_and_responses_are_what_the_vendor_publishes(drawn, kind):
     [
         ({"display_name": 7}, "", "7 is not of type 'string'"),
         ({"display_name": "lake"}, "pagesize=5", "parameter 'pagesize'"),
+        ({"display_name": "lake", "stream_governance_config": {"package": "ESSENTIALS", "zone": "a"}}, "", "has 'zone', which"),
     ],
 )
 def test_a_request_that_the_vendor_s_files_do_not_allow_would_be_seen(body, query, message):
@@ -87,6 +88,7 @@ def test_nothing_is_written_where_nothing_differs(kind):
     org = before.org
     resource = org.resource(kind, "It", **before.given)
     resource.create()
+    assert "-UNEXPECTED" not in org.said.getvalue()
     org.wire.calls.clear()
     resource.update()
     assert org.wire.calls

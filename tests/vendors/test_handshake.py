@@ -7,6 +7,7 @@ import pytest
 from lake_environment import NAMESPACE, Lakeside
 
 from lambdas.shared.errors import LakeferryError
+from simulators.snowflake.model import Domain
 
 FOREIGN = "arn:aws:iam::000000000000:user/vendor/somebody"
 
@@ -33,7 +34,8 @@ def test_the_circle_closes_and_tables_follow(account):
     account.make("snowflake_database", "Database", name="LAKE")
     account.make("snowflake_schema", "Schema", database="LAKE", name="RAW")
     where = {"database": "LAKE", "schema": "RAW", "volume": circle["volume"], "integration": circle["integration"]}
-    assert account.make("snowflake_iceberg_table", "Table", name="THINGS", table="things", **where)["name"] == "THINGS"
+    made = account.make("snowflake_iceberg_table", "Table", name="THINGS", table="things", **where)
+    assert made == {"name": "THINGS", "full_name": "LAKE.RAW.THINGS"}
 
 
 def test_the_external_ids_are_ours_and_differ(account):
@@ -41,6 +43,25 @@ def test_the_external_ids_are_ours_and_differ(account):
     assert circle["volume_external_id"] != circle["integration_external_id"]
     for what in ("volume", "integration"):
         assert circle[f"{what}_external_id"].startswith("lakeferry-")
+
+
+def test_a_replaced_volume_presents_the_external_id_that_the_role_trusts(account):
+    """Another stack's never does."""
+    given = {"base_url": account.base, "role_arn": account.arn("volume")}
+    ours, other = (account.resource("snowflake_external_volume", "Volume", stack, **given) for stack in ("lake", "other"))
+
+    def external_ids():
+        volumes = (each for each in account.account._objects.values() if each.domain is Domain.VOLUME)
+        return {volume.label: volume.locations[0].external_id for volume in volumes}
+
+    ours.create()
+    first = external_ids()
+    ours.update(base_url=account.base + "other/")
+    second = external_ids()
+    assert first.keys() != second.keys()
+    assert [*first.values()] == [*second.values()]
+    other.create()
+    assert len({*external_ids().values()}) == 2
 
 
 def handshake(account, circle, **more):

@@ -1,11 +1,11 @@
-"""Tableflow of a topic: storage, formats, retention, error handling, and the faults that pass or stay."""
+"""Tableflow topics and catalog integrations: settings that the simulator doesn't have, and the faults that pass or stay."""
 
 from __future__ import annotations
 
 import pytest
-from confluent_context import CLUSTER, ENV, IN_CLUSTER, LKC, context, listing, spec, wrote
+from confluent_context import CLUSTER, ENV, IN_CLUSTER, LKC, NAME, context, listing, spec, wrote
 
-from lambdas.confluent.resources import tableflow_topic
+from lambdas.confluent.resources import catalog_integration, tableflow_topic
 from lambdas.shared.errors import (
     BadProperties,
     InProgress,
@@ -18,6 +18,7 @@ from lambdas.shared.errors import (
 
 ROUTE = "/tableflow/v1/tableflow-topics"
 TOPIC = f"{ROUTE}/trades"
+CATALOGS = "/tableflow/v1/catalog-integrations"
 PLACE = {"environment": {"id": ENV}, "kafka_cluster": {"id": LKC}}
 OWN = {"kind": "ByobAws", "bucket_name": "lake", "provider_integration_id": "cspi-1"}
 TABLE = "s3://lake//1001/1010/org/env-1/lkc-1/v1/5f1c"
@@ -28,28 +29,24 @@ def tableflow_spec(**given):
     return spec(tableflow_topic, credentials="tableflow", topic="trades", **IN_CLUSTER, **{**own, **given})
 
 
-def there(server, phase="RUNNING", *, storage=None, config=None, status=None, formats=("ICEBERG",), **fields):
+def catalog_spec(**given):
+    return spec(catalog_integration, credentials="tableflow", **IN_CLUSTER, **{"provider_integration_id": "cspi-1", **given})
+
+
+def there(server, phase="RUNNING", *, config=None, status=None, formats=("ICEBERG",), **fields):
     default = {"retention_ms": "604800000", "error_handling": {"mode": "SUSPEND"}, "metadata_column_naming_scheme": "DEFAULT"}
-    held = {"storage": {**(storage or OWN), "table_path": TABLE}, "config": {**default, **(config or {})}}
+    held = {"storage": {**OWN, "table_path": TABLE}, "config": {**default, **(config or {})}}
     result = {"phase": phase, "write_mode": "APPEND", **(status or {})}
     server.answers[f"GET {TOPIC}"] = (200, {"spec": {"table_formats": list(formats), **held, **fields}, "status": result})
     server.answers[f"PATCH {TOPIC}"] = (200, {})
 
 
-def created(server, **given):
-    server.answers[f"POST {ROUTE}"] = (202, {})
-    assert tableflow_topic.create(context(server), tableflow_spec(**given)) == "trades"
-    return wrote(server)[-1][1]["spec"]
-
-
-def test_create_in_a_bucket_of_one_s_own(server):
-    assert created(server) == {
-        "display_name": "trades",
-        **PLACE,
-        "storage": OWN,
-        "table_formats": ["ICEBERG"],
-        "config": {"error_handling": {"mode": "SUSPEND"}, "metadata_column_naming_scheme": "DEFAULT"},
-    }
+def with_catalog(server, *statuses, phase="PENDING", message="", **fields):
+    there(server, status={"catalog_sync_statuses": list(statuses)})
+    integration = {"id": "tci-1", "spec": {"suspended": False, **fields}, "status": {"phase": phase, "error_message": message}}
+    server.answers[f"GET {CATALOGS}"] = listing(integration)
+    server.answers[f"GET {CATALOGS}/tci-1"] = (200, integration)
+    server.answers[f"PATCH {CATALOGS}/tci-1"] = (200, {})
 
 
 def test_create_with_everything_set(server):
@@ -62,20 +59,22 @@ def test_create_with_everything_set(server):
         "error_log_topic": "bad",
         "metadata_columns": "PORTABLE",
     }
-    body = created(server, **given)
-    assert body["storage"] == {"kind": "Managed"}
-    assert body["table_formats"] == ["DELTA", "ICEBERG"]
-    assert body["config"] == {
-        "retention_ms": "86400000",
-        "data_retention_ms": "2592000000",
-        "error_handling": {"mode": "LOG", "target": "bad"},
-        "metadata_column_naming_scheme": "PORTABLE",
+    server.answers[f"POST {ROUTE}"] = (202, {})
+    assert tableflow_topic.create(context(server), tableflow_spec(**given)) == "trades"
+    ((_, body),) = wrote(server)
+    assert body["spec"] == {
+        "display_name": "trades",
+        **PLACE,
+        "storage": {"kind": "Managed"},
+        "table_formats": ["DELTA", "ICEBERG"],
+        # Beside error_handling, the deprecated record_failure_strategy would break creation.
+        "config": {
+            "retention_ms": "86400000",
+            "data_retention_ms": "2592000000",
+            "error_handling": {"mode": "LOG", "target": "bad"},
+            "metadata_column_naming_scheme": "PORTABLE",
+        },
     }
-
-
-def test_the_deprecated_setting_that_breaks_creation_is_never_sent(server):
-    for mode in ("SUSPEND", "SKIP", "LOG"):
-        assert "record_failure_strategy" not in created(server, error_handling=mode)["config"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +101,9 @@ def test_outputs(server):
     outputs = tableflow_topic.is_ready(context(server), tableflow_spec(), "trades")
     base = "s3://lake//1001/1010/org/env-1/lkc-1/v1/"
     assert outputs == {"topic": "trades", "table_path": TABLE, "table_base": base, "write_mode": "APPEND"}
-    assert server.sent[-1].query == {"environment": ENV, "spec.kafka_cluster": LKC}
+    with_catalog(server)
+    assert catalog_integration.is_ready(context(server), catalog_spec(), "tci-1")["database"] == LKC
+    assert catalog_integration.is_ready(context(server), catalog_spec(database="own"), "tci-1")["database"] == "own"
 
 
 def test_not_ready_while_pending_or_without_a_path(server):
@@ -140,16 +141,6 @@ def test_a_format_that_fails_is_reported(server):
         tableflow_topic.is_ready(context(server), tableflow_spec(), "trades")
 
 
-CATALOGS = "/tableflow/v1/catalog-integrations"
-
-
-def with_catalog(server, *statuses, phase="PENDING", message="", **fields):
-    there(server, status={"catalog_sync_statuses": list(statuses)})
-    integration = {"id": "tci-1", "spec": {"suspended": False, **fields}, "status": {"phase": phase, "error_message": message}}
-    server.answers[f"GET {CATALOGS}"] = listing(integration)
-    server.answers[f"PATCH {CATALOGS}/tci-1"] = (200, {})
-
-
 def test_the_catalog_is_awaited_where_asked(server):
     waiting = tableflow_spec(await_catalog="true")
     for statuses in ([], ["PENDING"], ["SYNCED", "PENDING"]):
@@ -163,39 +154,42 @@ def test_the_catalog_is_awaited_where_asked(server):
     with_catalog(server, {"sync_status": "FAILED", "error_message": "no glue"}, phase="CONNECTED")
     with pytest.raises(ResourceFailed, match="no glue"):
         tableflow_topic.is_ready(context(server), waiting, "trades")
+    server.answers[f"GET {CATALOGS}"] = listing()
+    there(server)
+    with pytest.raises(InProgress, match="no catalog integration"):
+        tableflow_topic.is_ready(context(server), waiting, "trades")
     assert not server.writes()
 
 
-def test_a_cluster_without_a_catalog_says_so_while_it_is_awaited(server):
-    with_catalog(server)
-    server.answers[f"GET {CATALOGS}"] = listing()
-    with pytest.raises(InProgress, match="no catalog integration"):
-        tableflow_topic.is_ready(context(server), tableflow_spec(await_catalog="true"), "trades")
-
-
 @pytest.mark.parametrize("broken", [{"phase": "FAILED"}, {"suspended": True}])
-def test_a_catalog_integration_that_failed_is_resumed_once_a_minute_and_reported(server, broken):
-    """The topic itself runs and says nothing of it."""
+@pytest.mark.parametrize("kind", [tableflow_topic, catalog_integration])
+def test_a_catalog_integration_that_failed_is_resumed_once_a_minute_and_reported(server, kind, broken):
+    """The topic itself runs and doesn't report it."""
     with_catalog(server, **{"message": "no glue:CreateTable", **broken})
+    given = tableflow_spec(await_catalog="true") if kind is tableflow_topic else catalog_spec()
     result = context(server)
     for seconds, patches in ((0, 1), (5, 1), (60, 2)):
         result.clock.now += seconds
         with pytest.raises(ResourceFailed, match="tci-1: no glue:CreateTable") as faulty:
-            tableflow_topic.is_ready(result, tableflow_spec(await_catalog="true"), "trades")
+            kind.is_ready(result, given, "tci-1")
         assert len(server.writes()) == patches
     assert (faulty.value.row.code, faulty.value.patience) == ("CFL-CATALOG-FAILED", 900)
     assert wrote(server)[0] == (f"PATCH {CATALOGS}/tci-1", {"spec": {**PLACE, "suspended": False}})
 
 
+@pytest.mark.parametrize("given", [{}, {"database": "own", "provider_integration_id": "cspi-2"}])
+def test_a_catalog_integration_of_another_role_or_database_is_created_again(server, given):
+    config = {"kind": "AwsGlue", "provider_integration_id": "cspi-1", "custom_database": "own"}
+    server.answers[f"GET {CATALOGS}/tci-1"] = (200, {"spec": {"display_name": NAME, "config": config}})
+    with pytest.raises(ReplacementRequired):
+        catalog_integration.update(context(server), catalog_spec(**given), "tci-1")
+
+
 @pytest.mark.parametrize(
     ("now", "wanted", "sent"),
     [
-        ({}, {}, None),
-        ({}, {"retention_ms": "604800000"}, None),
         ({"config": {"error_handling": {"mode": "LOG", "target": "error_log"}}}, {"error_handling": "LOG"}, None),
         ({"formats": ("DELTA", "ICEBERG")}, {"table_formats": ["ICEBERG", "DELTA"]}, None),
-        ({}, {"retention_ms": "86400000"}, {"config": {"retention_ms": "86400000"}}),
-        ({}, {"error_handling": "SKIP"}, {"config": {"error_handling": {"mode": "SKIP"}}}),
         ({}, {"table_formats": ["DELTA"]}, {"table_formats": ["DELTA"]}),
         ({}, {"metadata_columns": "PORTABLE"}, {"config": {"metadata_column_naming_scheme": "PORTABLE"}}),
     ],
@@ -206,19 +200,16 @@ def test_update(server, now, wanted, sent):
     assert wrote(server) == ([(f"PATCH {TOPIC}", {"spec": {**PLACE, **sent}})] if sent else [])
 
 
-@pytest.mark.parametrize("wanted", [{"bucket": "other"}, {"provider_integration_id": "cspi-2"}, {"storage": "managed"}])
+@pytest.mark.parametrize("wanted", [{"provider_integration_id": "cspi-2"}, {"storage": "managed"}])
 def test_other_storage_needs_another_table(server, wanted):
     there(server)
     with pytest.raises(ReplacementRequired):
         tableflow_topic.update(context(server), tableflow_spec(**wanted), "trades")
 
 
-def test_gone(server):
+def test_one_that_is_gone_is_reported(server):
     with pytest.raises(ResourceMissing):
         tableflow_topic.update(context(server), tableflow_spec(), "trades")
-    tableflow_topic.delete(context(server), tableflow_spec(), "trades")
-    assert server.sent[-1].query == {"environment": ENV, "spec.kafka_cluster": LKC}
-    assert tableflow_topic.find_existing(context(server), tableflow_spec(), None) == []
 
 
 def test_a_dead_key_means_gone_only_where_the_cluster_is_gone_too(server):
