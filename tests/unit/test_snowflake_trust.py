@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from resource_environment import Invocations, MemorySecrets, Resource, TurnedClock
 from snowflake_context import (
     EXTERNAL_ID,
     IAM_USER,
@@ -18,10 +19,11 @@ from snowflake_context import (
     script,
     spec,
     value,
+    vendor,
     written,
 )
 
-from lambdas.shared.errors import BadProperties, Conflict, NotFound, ReplacementRequired, ResourceFailed, Transient
+from lambdas.shared.errors import BadProperties, Conflict, NotFound, ReplacementRequired, ResourceFailed, TimedOut, Transient
 from lambdas.snowflake.resources import catalog_integration, external_volume, trust
 
 URL = "s3://lake-bucket/tableflow/v1/"
@@ -252,3 +254,24 @@ def test_a_volume_that_is_gone_is_no_matter_of_trust(server):
     there(server, **{VERIFY_VOLUME: MISSING})
     with pytest.raises(NotFound):
         trust.is_ready(context(server), proof(), "V/C")
+
+
+@pytest.fixture
+def invocations(server):
+    """The function's invocations, over a scripted SQL API."""
+    return Invocations(lambda deadline, clock, store: vendor(server, clock), TurnedClock(), MemorySecrets())
+
+
+def test_a_role_that_aws_does_not_know_everywhere_yet_is_waited_for_ten_minutes(server, invocations):
+    refusal = {"success": False, "awsRoleArnValidationResult": f"FAILED {NOT_ALLOWED}"}
+    script(server, **{"DESC": result(columns=("property",)), VERIFY_VOLUME: value(refusal)})
+    begun = invocations.clock.now
+    with pytest.raises(TimedOut, match="SNF-TRUST-ROLE"):
+        Resource(invocations, "snowflake_trust", "Proof", volume="V", integration="C").create()
+    assert 600 <= invocations.clock.now - begun < 660
+
+
+def test_an_object_that_exists_and_is_not_visible_is_reported_in_the_end(server, invocations):
+    script(server, CREATE=failure("002002", "Object 'X' already exists."))
+    with pytest.raises(TimedOut, match="SNF-EXISTS"):
+        Resource(invocations, "snowflake_role", "Reader").create()
