@@ -6,6 +6,9 @@ LAMBDA_PYTHON ?= 3.14
 FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py test_resources_*.py test_rotation_*.py test_cleanup.py test_watch.py test_notification_*.py $(addsuffix .py,$(addprefix test_snowflake_,base_kinds client grant keypair sql tables trust user)))
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
+# Byte code is kept, also where a container's environment says otherwise: the tests start Python hundreds of times.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test test-functions test-slow test-simulators rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
 
 demo: setup
@@ -13,7 +16,7 @@ demo: setup
 
 test:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
-	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n 3 --no-loadscope-reorder
 
 # The tests of the functions on another Python than the rest: make test-functions LAMBDA_PYTHON=3.14
 test-functions: setup

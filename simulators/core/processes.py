@@ -29,7 +29,7 @@ class NotStarted(Exception):
 
 
 def start(command: Sequence[str], log: IO[bytes], environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """Start the query; `bounded` is over the rows that are there now, and no further. Raises SqlError."""
+    """Start the command in a session of its own, which Ctrl-C in this terminal does not reach: `stop` ends it in order."""
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

@@ -81,6 +81,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("stage", ["test", "dev"])
 @pytest.mark.parametrize("case", ANSWERS)
 def test_each_answer_gets_into_a_new_file_and_into_one_that_exists(place, case, stage):

@@ -129,6 +129,7 @@ def test_what_lasts_ends_the_run_with_one_message_and_nothing_left(stocked, faul
     assert_nothing_left(stocked, place)
 
 
+@pytest.mark.slow
 def test_files_stay_where_a_manifest_may_still_appear(stocked, faults, place):
     """S3 fails to say whether it wrote the manifest. Removed at once, the files could be missing under a visible manifest."""
     faults.rule(s3("error", "PUT", "*/manifests/*", status=503, times=0))

@@ -19,7 +19,7 @@ from simulators.snowflake.server import Snowflake
 def stand_ins():
     """For as long, the environment leads to them; other files have worlds of their own."""
     with (
-        EmbeddedAws() as aws,
+        EmbeddedAws(grace=1) as aws,  # a stack that waits for an answer would hold up the end
         ConfluentCloud(start=START, region="eu-west-1") as cloud,
         Snowflake(start=START, name="myorganization-myaccount") as snow,
         pytest.MonkeyPatch.context() as patch,

@@ -220,6 +220,7 @@ def test_a_cluster_that_the_file_protects_is_refused(ctx, stacks):
     assert (refused.value.code, "deletion_protection" in refused.value.hint) == ("DESTROY-PROTECTED", True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("confirmed", [None, "", "dev", "tests"])
 def test_nothing_happens_until_the_stage_was_named(ctx, stacks, confirmed):
     stacks.make("data", {"Queue": QUEUE})

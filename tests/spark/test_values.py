@@ -104,6 +104,7 @@ def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, nul
     assert run.manifest()["notes"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_huge_and_invalid_texts_are_cut_for_excel_and_counted(lake):
     """10 MB in one cell, and bytes that are no UTF-8, among them half of a surrogate pair."""

@@ -195,7 +195,7 @@ class Outcome(NamedTuple):
 
 
 #: How many pairs of each type `make test` draws; fewer of those that need an embedded AWS. `make nightly` tries all.
-_DRAWN = {**dict.fromkeys(LIVES, 10), **dict.fromkeys(snowflake_lives.LAKESIDE, 4)}
+_DRAWN = {**dict.fromkeys(LIVES, 12), **dict.fromkeys(snowflake_lives.LAKESIDE, 4)}
 
 
 def campaign(kind, *, seed=None):
