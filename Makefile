@@ -16,7 +16,7 @@ demo: setup
 
 test:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
-	@$(BIN)/python -m pytest -n 3 --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 
 # The tests of the functions on another Python than the rest: make test-functions LAMBDA_PYTHON=3.14
 test-functions: setup
@@ -55,7 +55,7 @@ lint: setup
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest tests/infra
+	@$(BIN)/python -m pytest -m 'not deep' tests/infra
 
 synth: setup
 	@$(BIN)/python -m lakeferry.deployment.cdk synth --quiet --context stage=$(STAGE)

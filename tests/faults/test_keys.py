@@ -70,6 +70,7 @@ def test_a_secret_that_is_not_named_or_not_there_or_not_allowed_is_refused(stock
     assert "AccessDeniedException" in refused(stocked).what
 
 
+@pytest.mark.slow
 def test_a_key_that_is_rotated_during_a_run_counts_from_the_next_one_on(stocked, faults):
     faults.rule({"fault": "hang", "method": "POST", "path": "*/data/*", "query": {"uploads": "*"}})
     with ThreadPoolExecutor(1) as pool:

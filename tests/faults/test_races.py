@@ -46,6 +46,7 @@ def assert_only_visible_files(lake):
     assert uploads_of(lake, "") == set()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("call", [("POST", "*/data/*.csv"), ("PUT", "*/report.html")])
 def test_of_two_runs_of_the_same_window_one_publishes(lake, faults, call):
     lake.commit(TOPIC, *events(30), at=AS_OF)
@@ -90,6 +91,7 @@ def test_two_writers_of_an_aggregate_lose_nothing(lake, faults):
     assert sorted(tuple(row) for row in table.collect()) == both
 
 
+@pytest.mark.slow
 def test_the_first_write_of_a_kept_table_does_not_undo_a_later_one(lake, faults):
     """The slow run began when the table had no snapshot to compare with."""
     lake.commit(TOPIC, *events(30), at=AS_OF)

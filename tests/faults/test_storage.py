@@ -152,6 +152,7 @@ def test_what_went_wrong_first_is_reported_where_nothing_can_be_cleaned_up(stock
     assert uploads_of(stocked, place) == set()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("damage", ["gone", "of another length"])
 def test_a_visible_file_that_is_damaged_is_made_again(stocked, undisturbed, place, damage):
     first = stocked.export(LINES, "--prefix", place)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 #: W3005 is about CDK's own redundant DependsOn.
 IGNORED = "W3005"
 

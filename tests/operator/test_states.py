@@ -377,6 +377,7 @@ def shown(places, other):
     yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(ctx)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("job")
 def test_the_role_that_deploys_from_ci_sees_what_the_root_sees(looking, deployer, stands):
     other = stands.stand_ins.deployment(prepared=False)

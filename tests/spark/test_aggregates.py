@@ -99,6 +99,7 @@ def test_an_aggregate_is_kept_as_a_table_a_window_at_a_time(lake):
     assert kept(lake) == expected
 
 
+@pytest.mark.slow
 def test_a_kept_table_keeps_columns_that_the_contract_no_longer_has(lake):
     keeping = {"no_persons_because": "Counts only.", "keep_as_table": True}
     lake.commit(VISITS, *visits("2024-W10", {"north": 2}))

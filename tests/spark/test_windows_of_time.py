@@ -125,6 +125,7 @@ def adaptive(spark):
     spark.conf.set("spark.sql.adaptive.enabled", SPARK_SETTINGS["spark.sql.adaptive.enabled"])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.cluster
 @pytest.mark.usefixtures("adaptive")
 @pytest.mark.parametrize("kind", ["lines", "groups"])

@@ -46,7 +46,7 @@ def test_any_fault_at_any_call_leads_to_the_same_end(drawn, kind):
 
 @pytest.mark.parametrize("kind", LIVES)
 def test_requests_and_responses_are_what_the_vendor_publishes(drawn, kind):
-    assert drawn(kind).exchanges >= 10
+    assert drawn(kind).exchanges >= drawn(kind).sorts > 1
     assert drawn(kind).against_contract == []
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tools.docs.permissions import GRANTS
 
+pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).with_name("permission_runs.py")
 #: What only a run that failed, or that found what a dead one left, has use for.
 CLEANING = {"s3:DeleteObject", "s3:AbortMultipartUpload"}
@@ -36,7 +37,6 @@ def found():
     return outcomes(EARLY)
 
 
-@pytest.mark.slow
 def test_the_policy_is_enough(found):
     assert found["none"] == {"weekly_sales": "published", "daily_trades": "published"}
 
