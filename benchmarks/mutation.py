@@ -102,7 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tests = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60)
     try:
         for line in range(given.line):
-            for mutant in campaign.mutants:
+            for mutant in sorted(
+                campaign.mutants, key=lambda mutant: "spark/" in SELECTIONS[mutant.path][line]
+            ):  # quick ones first
                 if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
                     campaign.save(file)
     except TimeoutError:
