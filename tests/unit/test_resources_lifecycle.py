@@ -86,6 +86,15 @@ def test_a_delete_of_what_was_never_made_writes_nothing(toys):
     assert toys.shop.writes() == []
 
 
+def test_a_delete_that_takes_effect_at_once_needs_one_poll():
+    toys = Toys()
+    toy = toys.resource()
+    toy.create()
+    event = toy.event("Delete")
+    known = {**event, **toys.invocations.on_event(event)}
+    assert toys.invocations.is_complete(known)["IsComplete"]
+
+
 def test_a_delete_of_what_is_gone_succeeds_twice(toys):
     toy = toys.resource()
     toy.create()
