@@ -148,14 +148,21 @@ def test_all_pages_are_read_each_object_once(server):
         assert sent.query["page_size"] == "99"
         pages = {
             "": ([{"id": "a"}, {"id": "b"}], "https://elsewhere.example/things?page_token=two"),
-            "two": ([{"id": "b"}, {"name": "c"}], "/things?page_token=three"),
+            "two": ([{"id": "b"}, {"name": "c"}, {"owner": "e"}, {"owner": "f"}], "/things?page_token=three"),
             "three": ([{"spec": {"display_name": "d"}}, "not an object"], None),
         }
         items, following = pages[token]
         return listing(*items, following=following)
 
     server.answers["GET /things"] = page
-    assert cloud(server).cloud.pages("/things") == [{"id": "a"}, {"id": "b"}, {"name": "c"}, {"spec": {"display_name": "d"}}]
+    assert cloud(server).cloud.pages("/things") == [
+        {"id": "a"},
+        {"id": "b"},
+        {"name": "c"},
+        {"owner": "e"},
+        {"owner": "f"},
+        {"spec": {"display_name": "d"}},
+    ]
 
 
 def test_pages_that_lead_in_a_circle_end(server):
@@ -252,8 +259,9 @@ def test_what_is_around_a_plane_may_be_missing_late_or_failed(server):
     with pytest.raises(InProgress):
         vendor.schema_registry(ENV)
     server.answers["GET /srcm/v3/clusters"] = listing({"status": {"phase": "FAILED"}})
-    with pytest.raises(ResourceFailed):
+    with pytest.raises(ResourceFailed) as failed:
         vendor.schema_registry(ENV)
+    assert failed.value.patience == 300
     server.answers["GET /fcpm/v2/regions"] = listing()
     with pytest.raises(LakeferryError, match="no Flink in AWS region nowhere"):
         vendor.flink_region("nowhere")

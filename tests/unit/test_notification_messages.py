@@ -53,6 +53,7 @@ def test_success_says_how_many_where_and_how_to_open_it():
     assert f"aws s3 cp 's3://lake-bucket/{KEY}' .\n" in body
     assert "09 Nov 2026 00:00 Europe/Berlin to before 16 Nov 2026 00:00 Europe/Berlin" in body
     assert "Questions: sales-data team" in body
+    assert "solved" not in body
     assert env.topics.subjects(ENGINEERS) == []
 
 
@@ -154,7 +155,9 @@ def test_recovered_follows_blocked_and_brings_the_file():
     before = record(blocked("2026-W46"), weeks=-1)
     env = notified(published("2026-W46"), manifests=[manifest()], before=before)
     assert one(env.topics.subjects()).endswith("- recovered")
-    assert KEY in one(env.topics.bodies())
+    body = one(env.topics.bodies())
+    assert "The earlier problem is solved. This replaces the notice about it." in body
+    assert KEY in body
     assert one(env.topics.subjects(ENGINEERS)).endswith("- recovered")
 
 
@@ -164,6 +167,9 @@ def test_recovered_follows_a_run_that_failed():
     first, second = env.topics.subjects()
     assert first.endswith("- complete")
     assert second == "[Weekly sales] run 20261116T060009Z-5a0c9e12 - recovered"
+    complete, recovered = env.topics.bodies()
+    assert "solved" not in complete
+    assert "The earlier problem is solved.\n" in recovered
 
 
 def test_incomplete_and_then_there_is_complete():

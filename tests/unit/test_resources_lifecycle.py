@@ -95,6 +95,14 @@ def test_a_delete_that_takes_effect_at_once_needs_one_poll():
     assert toys.invocations.is_complete(known)["IsComplete"]
 
 
+def test_a_delete_with_a_property_of_an_earlier_release_succeeds(toys):
+    toy = toys.resource()
+    toy.create()
+    toy.properties["retired"] = "x"
+    toy.delete()
+    assert toys.shop.things == {}
+
+
 def test_a_delete_of_what_is_gone_succeeds_twice(toys):
     toy = toys.resource()
     toy.create()

@@ -85,6 +85,12 @@ def test_an_event_of_another_form_is_refused(env, event):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_each_step_returns_what_it_did(env, name):
+    version = env.secrets.start(name)
+    assert [env.step(name, step, version) for step in STEPS] == ["created", "set", "tested", "current"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_call_that_only_tests_passes_on_a_value_never_rotated(env, name):
     """The version that Secrets Manager makes for it is empty, or a copy; afterwards it goes away again."""
     version = env.secrets.start(name)
