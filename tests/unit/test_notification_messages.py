@@ -53,8 +53,15 @@ def test_success_says_how_many_where_and_how_to_open_it():
     assert f"aws s3 cp 's3://lake-bucket/{KEY}' .\n" in body
     assert "09 Nov 2026 00:00 Europe/Berlin to before 16 Nov 2026 00:00 Europe/Berlin" in body
     assert "Questions: sales-data team" in body
+    assert "- weekly_sales_2026-W46.csv, 5.0 MB\n" in body
     assert "solved" not in body
     assert env.topics.subjects(ENGINEERS) == []
+
+
+def test_a_small_file_has_its_size_in_kilobytes():
+    (data,) = [file for file in manifest()["files"] if file["role"] == "data"]
+    body = one(notified(published(files=[data | {"size": 2_460}])).topics.bodies())
+    assert "- weekly_sales_2026-W46.csv, 2.5 kB\n" in body
 
 
 def test_success_tells_checks_that_did_not_hold_and_notes():
