@@ -165,6 +165,15 @@ def test_all_pages_are_read_each_object_once(server):
     ]
 
 
+def test_only_a_call_that_changes_nothing_twice_is_repeated(server):
+    rest = cloud(server).cloud
+    server.answers["POST /things"] = [(500, {}), (200, {"id": "a"})]
+    assert rest.post("/things", {}, repeatable=True) == {"id": "a"}
+    server.answers["PATCH /things"] = [(500, {}), (200, {"id": "a"})]
+    with pytest.raises(Transient):
+        rest.patch("/things", {}, repeatable=False)
+
+
 def test_pages_that_lead_in_a_circle_end(server):
     circle = {"": "one", "one": "two", "two": "one"}
     server.answers["GET /things"] = lambda sent: listing(
