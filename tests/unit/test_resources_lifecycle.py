@@ -95,10 +95,13 @@ def test_a_delete_that_takes_effect_at_once_needs_one_poll():
     assert toys.invocations.is_complete(known)["IsComplete"]
 
 
-def test_a_delete_with_a_property_of_an_earlier_release_succeeds(toys):
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_delete_with_a_property_of_an_earlier_release_succeeds(toys, is_known):
     toy = toys.resource()
     toy.create()
     toy.properties["retired"] = "x"
+    if not is_known:
+        toy.physical_id = "invented"
     toy.delete()
     assert toys.shop.things == {}
 
