@@ -46,6 +46,7 @@ def test_success_says_how_many_where_and_how_to_open_it():
     assert one(env.topics.subjects()) == "[Weekly sales] 2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete"
     body = one(env.topics.bodies())
     assert body.startswith("Weekly sales, 2026-W46: complete.\n")
+    assert "\n15,249 rows\n" in body
     assert "Line total: 574,011.92 EUR (" in body
     assert "Line total: 568,534.46 USD (" in body
     assert "% against 2026-W45)" in body
