@@ -99,7 +99,7 @@ def released():
 
 def refused(types):
     """What of the releases' properties can no longer be updated or deleted, with why."""
-    invocations = Invocations(lambda *_: Unreachable(), secrets=AnySecret(), types=types, said=io.StringIO())
+    invocations = Invocations(lambda *_: Unreachable(), secrets=AnySecret(), types=types, log=io.StringIO())
     for release, logical_id, name, properties in released():
         kind = types[name].handler
         try:

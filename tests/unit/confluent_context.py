@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from resource_environment import MemorySecrets, TurnedClock
+from resource_environment import ManualClock, MemorySecrets
 
 from lambdas.confluent.client import Confluent
 from lambdas.shared.clock import Deadline
@@ -28,7 +28,7 @@ KEY = {"apiKey": "KEY", "apiSecret": "canary-of-the-data-plane"}
 
 
 def cloud(server, clock=None):
-    clock = clock or TurnedClock()
+    clock = clock or ManualClock()
     session = Session(Deadline(clock, clock.time() + 90), timeouts=Timeouts(1, 1, 5))
     return Confluent(session, clock, ApiKey("CLOUD", Secret("canary-of-the-cloud-key")), server.url)
 

@@ -9,7 +9,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 
 from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.message import Links
@@ -125,7 +125,7 @@ class MemoryGlue:
 
 class NotificationEnvironment:
     def __init__(self, exports=(SALES,)):
-        self.wire, self.clock, self.said = Wire(), TurnedClock(), io.StringIO()
+        self.wire, self.clock, self.log = Wire(), ManualClock(), io.StringIO()
         self.clock.now = (MONDAY + timedelta(minutes=3)).timestamp()
         self.bucket, self.topics, self.glue = MemoryBucket(self.wire), MemoryTopics(self.wire), MemoryGlue()
         self.exports = {export.name: export for export in exports}
@@ -145,7 +145,7 @@ class NotificationEnvironment:
             topics=SnsTopics(self.topics),
             glue=self.glue,
             clock=self.clock,
-            log=open_log(self.said),
+            log=open_log(self.log),
             exports=self.exports,
             alarm_topic=ENGINEERS,
             links=Links(BUCKET, "eu-west-1", "exports"),

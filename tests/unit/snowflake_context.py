@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 
-from resource_environment import MemorySecrets, TurnedClock
+from resource_environment import ManualClock, MemorySecrets
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.http import Session, Timeouts
@@ -86,7 +86,7 @@ def script(server, **answers):
 
 
 def vendor(server, clock=None, key=None, left=90, **login):
-    clock = clock or TurnedClock()
+    clock = clock or ManualClock()
     given = {"account": "myorg-acct", "user": "deployer", "role": "DEPLOYER", "warehouse": "DEPLOYING", **login}
     session = Session(Deadline(clock, clock.time() + left), timeouts=Timeouts(1, 1, 5))
     return Snowflake(session, clock, Login(**given), key or pair(), server.url)

@@ -7,7 +7,7 @@ import itertools
 import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
-from resource_environment import ACCOUNT, REGION, TurnedClock
+from resource_environment import ACCOUNT, REGION, ManualClock
 
 from lambdas import contract
 from lambdas.custom_resources.cleanup import Cleaner
@@ -22,7 +22,7 @@ STACK = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/lakeferry-dev-data/1"
 
 @pytest.fixture
 def leftovers(lake_aws):
-    clock = TurnedClock()
+    clock = ManualClock()
     return Cleaner(boto3.client, "000000000000", Deadline(clock, clock.time() + 90))
 
 
@@ -63,7 +63,7 @@ def test_a_database_goes_with_its_tables_and_no_other(leftovers, name):
 
 
 def test_without_time_nothing_is_begun_and_nothing_is_claimed(name):
-    clock = TurnedClock()
+    clock = ManualClock()
     late = Cleaner(boto3.client, "000000000000", Deadline(clock, clock.time()))
     assert late.remove({"bucket": name}) is False
     assert late.remove({"glue_database": name}) is False
@@ -96,7 +96,7 @@ class Refusing:
     ],
 )
 def test_what_passes_is_waited_for_and_a_refusal_is_reported(what, code, raised):
-    clock = TurnedClock()
+    clock = ManualClock()
     refused = Cleaner(lambda service: Refusing(code), ACCOUNT, Deadline(clock, clock.time() + 90))
     with pytest.raises(raised) as raised:
         refused.remove({what: "x"})
@@ -118,7 +118,7 @@ class KeepsOneObject:
 
 @pytest.mark.parametrize(("code", "raised"), [("InternalError", Transient), ("AccessDenied", Denied)])
 def test_an_object_that_s3_can_not_remove_now_is_tried_again(code, raised):
-    clock = TurnedClock()
+    clock = ManualClock()
     leftovers = Cleaner(lambda service: KeepsOneObject(code), ACCOUNT, Deadline(clock, clock.time() + 90))
     with pytest.raises(raised, match=code):
         leftovers.remove({"bucket": "x"})

@@ -7,7 +7,7 @@ import socket
 import threading
 
 import pytest
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 from scripted_server import Scripted, cut_short, dripping, held, reset
 
 from lambdas.shared.clock import Deadline
@@ -21,7 +21,7 @@ GET, POST = "GET /it", "POST /it"
 
 @pytest.fixture
 def clock():
-    return TurnedClock()
+    return ManualClock()
 
 
 def session(clock, seconds=90.0, spread=0.0, **timeouts):
@@ -141,7 +141,7 @@ def test_waits_grow_without_a_header_and_are_spread(server, clock):
     server.answers[GET] = (429, None)
     assert call(server, clock).status == 429
     assert clock.slept == [0.5, 1.0, 2.0]
-    other = TurnedClock()
+    other = ManualClock()
     call(server, other, spread=1.0)
     assert other.slept == [1.0, 2.0, 4.0]
 

@@ -255,4 +255,4 @@ def test_n5_glues_own_message_is_never_told():
     env.glue.runs["jr_1"]["ErrorMessage"] = "ValueError: Ms Doe"
     env.deliver(state="FAILED")
     assert {topic for topic, _, _ in env.topics.mails} == {ANALYSTS, ENGINEERS}
-    assert "Doe" not in str(env.topics.mails) + env.said.getvalue()
+    assert "Doe" not in str(env.topics.mails) + env.log.getvalue()

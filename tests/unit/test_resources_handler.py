@@ -9,7 +9,7 @@ import logging
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 
 from deployments.model import Aws
 from lambdas import contract
@@ -116,7 +116,7 @@ def test_what_nobody_thought_of_is_reported_by_its_class_alone(capsys):
 
 @pytest.mark.usefixtures("environment")
 def test_the_composition_needs_no_network():
-    clock = TurnedClock()
+    clock = ManualClock()
     lifecycle = custom_resource.build(ENVIRONMENT, Deadline(clock, clock.now + 90), open_log(io.StringIO()))
     assert set(lifecycle.vendors) == {registry.CONFLUENT, registry.SNOWFLAKE}
     assert {registered.vendor for registered in registry.RESOURCE_TYPES.values()} <= set(lifecycle.vendors)

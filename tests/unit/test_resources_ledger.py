@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from resource_environment import MemoryDocuments, StacksAsTold, TurnedClock
+from resource_environment import ManualClock, MemoryDocuments, StackStates
 
 from lambdas.custom_resources.request import Request
 from lambdas.custom_resources.state import TOMBSTONE_SECONDS, ResourceState, StateStore, accept_request
@@ -17,7 +17,7 @@ def asked(request_id="r1", verb="Create", **given):
 
 @pytest.fixture
 def clock():
-    return TurnedClock()
+    return ManualClock()
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def ledger(clock):
 
 @pytest.fixture
 def stacks():
-    return StacksAsTold()
+    return StackStates()
 
 
 def put(ledger, request, stacks):

@@ -10,7 +10,7 @@ import pytest
 from authlib.jose import jwt as other_jwt
 from hypothesis import given
 from hypothesis import strategies as st
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 from scripted_server import cut_short, reset
 from snowflake_context import DONE, POST, failure, pair, result, script, vendor
 
@@ -53,7 +53,7 @@ def test_a_statement_goes_with_role_and_warehouse_and_alone(server):
 
 def test_the_token_names_account_user_and_key(server):
     server.answers[POST] = DONE
-    clock = TurnedClock()
+    clock = ManualClock()
     vendor(server, clock, account="xy12345.us-east-2.aws", user="some.user").run(SHOW)
     result = claims(server.sent[0])
     assert result["iss"] == f"XY12345.SOME.USER.{pair().fingerprint}"
@@ -64,7 +64,7 @@ def test_the_token_names_account_user_and_key(server):
 
 def test_a_token_is_used_for_half_a_minute_at_most(server):
     server.answers[POST] = DONE
-    clock = TurnedClock()
+    clock = ManualClock()
     client = vendor(server, clock, left=900)
     for _ in range(3):
         client.run(SHOW)
@@ -95,7 +95,7 @@ def test_a_value_and_a_document(server):
 def test_a_long_statement_is_polled_with_growing_waits(server):
     server.answers[POST] = RUNNING
     server.answers[POLL] = [RUNNING, RUNNING, RUNNING, RUNNING, RUNNING, result({"a": "1"})]
-    clock = TurnedClock()
+    clock = ManualClock()
     assert vendor(server, clock).run(SHOW) == [{"a": "1"}]
     assert clock.slept == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
 
@@ -166,7 +166,7 @@ def test_a_refused_statement_is_not_sent_again(server):
 
 def test_what_was_turned_away_is_repeated_after_the_wait(server):
     server.answers[POST] = [(429, None, {"Retry-After": "7"}), DONE]
-    clock = TurnedClock()
+    clock = ManualClock()
     vendor(server, clock).run(SHOW)
     assert 7 <= clock.slept[0] <= 8
 
@@ -264,7 +264,7 @@ class Door:
 
 @pytest.mark.parametrize("ahead", [sign * seconds for seconds in (1, 30, 59, 61, 300, 3599, 3601, 7200) for sign in (1, -1)])
 def test_a_clock_that_differs_is_measured_and_followed(server, ahead):
-    clock = TurnedClock()
+    clock = ManualClock()
     server.answers[POST] = Door(clock, ahead)
     client = vendor(server, clock)
     client.run(SHOW)
@@ -276,7 +276,7 @@ def test_a_clock_that_differs_is_measured_and_followed(server, ahead):
 
 
 def test_a_clock_is_corrected_once_and_then_the_error_names_the_difference(server):
-    clock = TurnedClock()
+    clock = ManualClock()
     server.answers[POST] = Door(clock, 300, key=pair(2))
     client = vendor(server, clock)
     with pytest.raises(Denied, match=r"Snowflake's clock is \+300 s from the function's"):
@@ -290,7 +290,7 @@ def test_a_clock_is_corrected_once_and_then_the_error_names_the_difference(serve
 
 @pytest.mark.parametrize("date", [True, False])
 def test_a_wrong_key_is_not_tried_again(server, date):
-    clock = TurnedClock()
+    clock = ManualClock()
     server.answers[POST] = Door(clock, 0, key=pair(2), date=date)
     with pytest.raises(Denied, match="394304 fingerprint mismatch") as denied:
         vendor(server, clock).run(SHOW)
@@ -380,7 +380,7 @@ def test_any_answer_is_rows_or_an_error_of_ours(body):
         def call(self, method, url, **given):
             return Response(200, {}, body if method == "POST" else {"data": []})
 
-    clock = TurnedClock()
+    clock = ManualClock()
     client = Snowflake(Wire(Deadline(clock, clock.now + 90)), clock, Login("a", "u", "R"), pair())
     try:
         rows = client.run(SHOW)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from resource_environment import Invocations, MemorySecrets, Resource, TurnedClock
+from resource_environment import Invocations, ManualClock, MemorySecrets, Resource
 from snowflake_context import (
     EXTERNAL_ID,
     IAM_USER,
@@ -259,7 +259,7 @@ def test_a_volume_that_is_gone_is_no_matter_of_trust(server):
 @pytest.fixture
 def invocations(server):
     """The function's invocations, over a scripted SQL API."""
-    return Invocations(lambda deadline, clock, store: vendor(server, clock), TurnedClock(), MemorySecrets())
+    return Invocations(lambda deadline, clock, store: vendor(server, clock), ManualClock(), MemorySecrets())
 
 
 def test_a_role_that_aws_does_not_know_everywhere_yet_is_waited_for_ten_minutes(server, invocations):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from resource_environment import MemorySecrets, TurnedClock
+from resource_environment import ManualClock, MemorySecrets
 from snowflake_context import pair
 from test_resources_handler import CONFLUENT, ENVIRONMENT, SNOWFLAKE
 
@@ -22,7 +22,7 @@ KEY = json.dumps({"apiKey": "KEY", "apiSecret": "canary-of-the-cloud-key"})
 
 
 def connections(environment, **secrets):
-    clock = TurnedClock()
+    clock = ManualClock()
     store = SecretStore(MemorySecrets(**secrets))
     return vendor_clients({**ENVIRONMENT, **environment}, store, Deadline(clock, clock.now + 90))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from botocore.exceptions import ClientError
 from cryptography.hazmat.primitives.asymmetric import rsa
-from resource_environment import START, TurnedClock
+from resource_environment import START, ManualClock
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, StagedSecrets
 from wire import InProcessWire, Killed
 
@@ -110,8 +110,8 @@ class RotationEnvironment:
     """Secrets: each of SERVICES by its name, and `snowflake`."""
 
     def __init__(self, keep=2, grace_days=7.0, services=("kafka",), snowflake=True, seed=1, delay=5.0):
-        self.clock = TurnedClock(self._pass)
-        self.steps, self.said, self.result = Steps(), io.StringIO(), []
+        self.clock = ManualClock(self._pass)
+        self.steps, self.log, self.result = Steps(), io.StringIO(), []
         self.under_way = {}
         self.policy = Policy(keep, grace_days * DAY)
         self.secrets = StagedSecrets(self.clock, self.steps.take)
@@ -222,7 +222,7 @@ class RotationEnvironment:
         deadline = Deadline(self.clock, self.clock.time() + INVOCATION)
         session = Session(deadline, retry=STEADY, adapter=self.wire)
         settings = rotation.Settings("admin", ADDRESSES[Plane.CLOUD], SNOWFLAKE_URL, self.policy)
-        built = rotation.build(settings, self.secrets, session, deadline, open_log(self.said))
+        built = rotation.build(settings, self.secrets, session, deadline, open_log(self.log))
 
         def connect(kind):
             if kind == "snowflake":
@@ -309,7 +309,7 @@ class RotationEnvironment:
 
     def leaks(self):
         """Secrets that stand in what was written: each by its first letters, and where."""
-        written = {"the log": self.said.getvalue(), "errors": "\n".join(self.result), "addresses": "\n".join(self.steps.log)}
+        written = {"the log": self.log.getvalue(), "errors": "\n".join(self.result), "addresses": "\n".join(self.steps.log)}
         known = {key.secret for key in self.confluent.organization.api_keys.values()}
         for value in self.secrets.ever:
             fields = json.loads(value) if value.startswith("{") else {}

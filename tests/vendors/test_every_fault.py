@@ -88,7 +88,7 @@ def test_nothing_is_written_where_nothing_differs(kind):
     org = before.org
     resource = org.resource(kind, "It", **before.given)
     resource.create()
-    assert "-UNEXPECTED" not in org.said.getvalue()
+    assert "-UNEXPECTED" not in org.log.getvalue()
     org.wire.calls.clear()
     resource.update()
     assert org.wire.calls
@@ -120,6 +120,6 @@ def test_a_secret_in_the_log_would_be_seen():
     resource = before.org.resource("api_key", "It", **before.given)
     resource.create()
     assert not before.org.leaks()
-    before.org.said.write(before.org.secrets.fields("the-secret")["apiSecret"])
+    before.org.log.write(before.org.secrets.fields("the-secret")["apiSecret"])
     assert before.org.leaks()
     before.org.close()

@@ -112,10 +112,10 @@ def test_a_key_that_could_not_be_stored_for_the_moment_is_reclaimed_by_the_next_
             raise aws_error()
         return call()
 
-    meet, env.secrets._meet = env.secrets._meet, broken
+    on_call, env.secrets._on_call = env.secrets._on_call, broken
     with pytest.raises(Transient):
         env.step("kafka", "createSecret", version)
-    env.secrets._meet = meet
+    env.secrets._on_call = on_call
     assert env.rotate("kafka") == version
     assert env.ours("kafka") == env.held("kafka")
 

@@ -209,7 +209,7 @@ def test_r17_no_key_is_left_where_kms_says_no(env, name, operation):
             raise aws_error("AccessDeniedException")
         return call()
 
-    env.secrets._meet = denied
+    env.secrets._on_call = denied
     with pytest.raises(LakeferryError) as raised:
         env.step(name, "createSecret", version)
     assert "AccessDeniedException" in str(raised.value)
@@ -230,13 +230,13 @@ def test_r18_the_move_of_the_label_is_the_commit_and_is_read_again(env, happened
             raise aws_error("ThrottlingException")
         return call()
 
-    meet, env.secrets._meet = env.secrets._meet, broken
+    on_call, env.secrets._on_call = env.secrets._on_call, broken
     if happened:
         assert env.step("kafka", "finishSecret", version) == "current"
     else:
         with pytest.raises(Transient):
             env.step("kafka", "finishSecret", version)
-        env.secrets._meet = meet
+        env.secrets._on_call = on_call
         assert env.step("kafka", "finishSecret", version) == "current"
     assert env.secrets.all["kafka"].labelled(CURRENT) == version
 
@@ -261,7 +261,7 @@ def test_a_cross_account_token_is_passed_on_and_never_shown(env):
     env.secrets.put_secret_value = lambda **given: asked.update(given) or put(**given)
     env.ask(Step="createSecret", SecretId="snowflake", ClientRequestToken=version, RotationToken="canary-of-aws")
     assert asked["RotationToken"] == "canary-of-aws"
-    assert "canary" not in env.said.getvalue()
+    assert "canary" not in env.log.getvalue()
 
 
 def test_a_secret_in_another_form_is_reported_by_its_fields(env):

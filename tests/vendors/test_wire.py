@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_environment import STEADY, Organization
 from matrix import FAULTS, LISTS
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError
@@ -41,7 +41,7 @@ def ended(session, url, key):
 
 
 def session(wire=None):
-    clock = TurnedClock()
+    clock = ManualClock()
     return Session(Deadline(clock, clock.time() + 3600), timeouts=QUICK, retry=STEADY, adapter=wire)
 
 

@@ -7,7 +7,7 @@ import io
 import json
 
 import requests
-from resource_environment import Invocations, MemorySecrets, Resource, TurnedClock
+from resource_environment import Invocations, ManualClock, MemorySecrets, Resource
 from wire import InProcessWire
 
 from lambdas.custom_resources.registry import RESOURCE_TYPES
@@ -27,13 +27,13 @@ class VendorEnvironment:
     settles = LONG
 
     def __init__(self, application, types=RESOURCE_TYPES):
-        self.clock = TurnedClock(self.pass_time)
+        self.clock = ManualClock(self.pass_time)
         self.wire = InProcessWire(FaultInjector(application), self.clock.sleep)
         self._controls = requests.Session()
         self._controls.mount("http://", self.wire)
         self.secrets = MemorySecrets()
-        self.said = io.StringIO()
-        self.invocations = Invocations(self.connect, clock=self.clock, secrets=self.secrets, types=types, said=self.said)
+        self.log = io.StringIO()
+        self.invocations = Invocations(self.connect, clock=self.clock, secrets=self.secrets, types=types, log=self.log)
         self.made = {}
 
     def close(self):
@@ -58,7 +58,7 @@ class VendorEnvironment:
         """Secrets that were ever known and stand in what was written since the last `thaw`: log, answers, ledger, requests'
         addresses. Each by its first letters, and where."""
         written = {
-            "the log": self.said.getvalue(),
+            "the log": self.log.getvalue(),
             "answers and exceptions": "\n".join(self.invocations.answers),
             "the ledger": json.dumps(self.invocations.documents.rows),
             "addresses": "\n".join(call.path for call in self.wire.calls),
@@ -85,8 +85,8 @@ class VendorEnvironment:
         self.disturb()
         self.wire.calls.clear()
         self.invocations.answers.clear()
-        self.said.seek(0)
-        self.said.truncate()
+        self.log.seek(0)
+        self.log.truncate()
 
     def uncopied(self):
         """What stays the same, as deepcopy wants to be told."""
