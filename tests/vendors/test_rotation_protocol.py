@@ -1,5 +1,4 @@
-"""Secrets Manager's protocol as AWS documents it: each guard's outcome, steps that come again or in another order, and the
-call that only tests."""
+"""Secrets Manager's protocol as AWS documents it: preconditions of each step, repeated and reordered steps, and the test call."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ def env():
 
 
 def shape(env):
-    """Everything that a step could change: versions with labels, and keys at the vendors."""
+    """Return everything that a step could change: versions with labels, and keys at the vendors."""
     versions = {
         name: {one: sorted(labels) for one, (_, labels, _) in held.versions.items()} for name, held in env.secrets.all.items()
     }
@@ -85,8 +84,8 @@ def test_an_event_of_another_form_is_refused(env, event):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_call_that_only_tests_passes_on_a_value_never_rotated(env, name):
-    """The version that Secrets Manager makes for it is empty, or a copy; afterwards it goes away again."""
+def test_the_test_call_accepts_a_value_that_was_never_rotated(env, name):
+    """Secrets Manager creates an empty version or a copy for this call, and removes it afterwards."""
     version = env.secrets.start(name)
     before = shape(env)
     assert env.step(name, "testSecret", version) == "tested the current key"
@@ -96,14 +95,14 @@ def test_the_call_that_only_tests_passes_on_a_value_never_rotated(env, name):
     assert shape(env) == before
 
 
-def test_the_call_that_only_tests_fails_where_the_current_key_does_not_work(env):
+def test_the_test_call_fails_if_the_current_key_does_not_work(env):
     version = env.secrets.start("kafka")
     del env.confluent.organization.api_keys[env.fields("kafka")["apiKey"]]
     refused(env, "kafka", "testSecret", version, "ROT-NOT-THERE")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_labels_end_as_aws_wants_them(env, name):
+def test_labels_end_as_aws_requires(env, name):
     held, first = env.secrets.all[name], env.secrets.all[name].labelled(CURRENT)
     version = env.rotate(name)
     assert {one: labels for one, (_, labels, _) in held.versions.items()} == {first: {PREVIOUS}, version: {CURRENT}}
@@ -139,7 +138,7 @@ def test_r3_steps_out_of_order_are_refused(env, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_r9_a_pending_version_that_is_good_is_used_by_the_next_rotation(env, name):
-    """However late that comes: the key that is replaced still has its whole grace from then on."""
+    """However late that is, the replaced key has its whole grace from then on."""
     version = env.secrets.start(name)
     for step in STEPS[: 2 if name == "snowflake" else 1]:
         env.step(name, step, version)
@@ -147,7 +146,7 @@ def test_r9_a_pending_version_that_is_good_is_used_by_the_next_rotation(env, nam
     replaced = env.fields(name)
     for step in STEPS:
         env.step(name, step, env.secrets.start(name))
-    assert env.secrets.all[name].labelled(CURRENT) == version  # and Secrets Manager never heard of its end
+    assert env.secrets.all[name].labelled(CURRENT) == version  # and Secrets Manager never received its end
     env.clock.sleep(2 * DAY)
     for _ in range(2):
         env.try_rotating(name, tries=1)
@@ -155,7 +154,7 @@ def test_r9_a_pending_version_that_is_good_is_used_by_the_next_rotation(env, nam
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_r9_a_pending_version_that_was_detached_manually_stands_in_nobody_s_way(env, name):
+def test_r9_a_pending_version_that_was_detached_manually_blocks_no_rotation(env, name):
     env.rotate(name)
     env.clock.sleep(31 * DAY)
     version = env.secrets.start(name)
@@ -193,7 +192,7 @@ def test_r10_a_pending_key_that_was_taken_out_of_its_slot_is_set_again(env):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_r17_no_key_is_made_for_a_secret_that_is_about_to_go(env, name):
+def test_r17_no_key_is_created_for_a_secret_that_is_scheduled_for_deletion(env, name):
     version = env.secrets.start(name)
     env.secrets.all[name].deleted = True
     refused(env, name, "createSecret", version, "ROT-DELETED")
@@ -201,7 +200,7 @@ def test_r17_no_key_is_made_for_a_secret_that_is_about_to_go(env, name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("operation", ["GetSecretValue", "PutSecretValue"])
-def test_r17_no_key_is_left_where_kms_says_no(env, name, operation):
+def test_r17_no_key_is_left_when_kms_refuses(env, name, operation):
     version, before = env.secrets.start(name), sorted(env.confluent.organization.api_keys)
 
     def denied(asked, call):
@@ -218,7 +217,7 @@ def test_r17_no_key_is_left_where_kms_says_no(env, name, operation):
 
 
 @pytest.mark.parametrize("happened", [True, False])
-def test_r18_the_move_of_the_label_is_the_commit_and_is_read_again(env, happened):
+def test_r18_moving_the_label_is_the_commit_and_is_read_back(env, happened):
     version = env.secrets.start("kafka")
     for step in STEPS[:3]:
         env.step("kafka", step, version)
@@ -278,7 +277,7 @@ def test_a_secret_without_a_value_is_reported(env):
 
 
 def expired(env, *names):
-    """What the call by the clock revokes, of each secret."""
+    """Return what the scheduled call revokes, by secret."""
     result = env.ask(operation="revoke_expired", secrets=list(names))
     return [one["revoked"] for one in result["secrets"]]
 
@@ -322,12 +321,12 @@ def test_no_key_is_revoked_while_a_rotation_is_under_way(env, name, steps):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_rotation_that_runs_between_any_two_calls_keeps_its_key(env, name):
-    """In a Snowflake user's slot, the new key takes the place of the expired one."""
+    """In a Snowflake user's slot, the new key replaces the expired one."""
     env.rotate(name)
     env.clock.sleep(31 * DAY)
-    begun = env.steps.count
+    start = env.steps.count
     expired(env, name)
-    calls = env.steps.count - begun
+    calls = env.steps.count - start
     # The last call of all removes the key. Snowflake has no statement that removes a key only while it is the expected one.
     for number in range(1, calls + (name == "kafka")):
         env.rotate(name)
@@ -365,7 +364,7 @@ def test_expired_keys_stay_where_the_current_key_does_not_work(env, name):
     assert env.exists(env.fields(name, PREVIOUS))
 
 
-def test_one_secret_that_fails_does_not_keep_the_others_from_being_looked_at(env):
+def test_one_failing_secret_does_not_stop_the_check_of_others(env):
     replaced = env.fields("snowflake")
     env.rotate("snowflake")
     env.clock.sleep(8 * DAY)

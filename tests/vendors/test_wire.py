@@ -1,4 +1,4 @@
-"""Calls that stay in this process end as calls over a socket do, whatever happens on the way."""
+"""In-process calls end like calls over a socket, for every fault of the network."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def org():
 
 
 def ended(session, url, key):
-    """How a write and then a read ended, the read being struck."""
+    """Return how a write and the read after it ended, with a fault at the read."""
     key = ApiKey(key["cloud_api_key"], Secret(key["cloud_api_secret"]))
     try:
         answer = session.call("GET", url + "/org/v2/environments", key=key)
