@@ -77,7 +77,7 @@ def check_request(method, path, query, content_type, document):
         if given in declared:
             schema = _resolve(name, declared[given].get("schema", {}))
             _require_valid(name, schema, _typed(schema, value), f"{where}?{given}")
-    lacking = [each for each, said in declared.items() if said.get("required") and f"{each}=" not in query]
+    lacking = [each for each, parameter in declared.items() if parameter.get("required") and f"{each}=" not in query]
     if lacking:
         raise ContractBroken(f"{where} lacks {', '.join(lacking)}")
     body = operation.get("requestBody")

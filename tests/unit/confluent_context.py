@@ -1,4 +1,4 @@
-"""A verb's context over a scripted Confluent Cloud."""
+"""The context of a resource's verbs, with a scripted server in place of Confluent Cloud."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cloud(server, clock=None):
 
 
 def context(server, *, deleting=False, previous=None, notes=None, **secrets):
-    """Credentials `kafka`, `sr`, `flink` and `tableflow` are there; `secrets` come besides. Addresses lead to `server`."""
+    """Return a context with the secrets `kafka`, `sr`, `flink`, `tableflow` and `secrets`, and with addresses of `server`."""
     server.answers.setdefault("GET /org/v2/organizations", (200, {"data": [{"id": ORG}]}))
     server.answers.setdefault("GET /org/v2/environments", (200, {"data": []}))
     spec = {"http_endpoint": server.url, "kafka_bootstrap_endpoint": "SASL_SSL://broker:9092"}
@@ -51,7 +51,7 @@ def context(server, *, deleting=False, previous=None, notes=None, **secrets):
 
 
 def spec(kind, **given):
-    """The kind's properties, read as strictly as those of a new deployment."""
+    """Parse a resource type's properties, as strictly as for a new deployment."""
     return parse(kind.PROPERTIES, given, strict=True)
 
 
@@ -60,5 +60,5 @@ def listing(*items, following=""):
 
 
 def wrote(server):
-    """What changed, or could have changed, something at the vendor."""
+    """Return the requests that changed something, or could have."""
     return [(sent.route, sent.body) for sent in server.writes()]
