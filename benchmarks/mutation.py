@@ -4,9 +4,9 @@ A change that no test notices, a survivor, shows what nothing holds. The operato
 `mutation_operators`. Its own runner knows one test command for all modules; here each module has tests of its own (`SELECTIONS`
 in `mutation_tests`), those that take seconds first, and for survivors the ones that take minutes.
 
-Tests run in a copy of the tree, below build/mutation/. The sample and its results are kept there after each run of tests, so the
-same command goes on where it was stopped. It tries a survivor again once its tests have changed. Survivors that no test can
-notice are in mutation_equivalents.toml, with the reason. Writes results/mutation.md.
+Tests run in a copy of the tree, below build/mutation/. The sample and what became of it are written after each run of tests to
+results/mutation-<seed>.json, so the same command goes on where it was stopped. It tries a survivor again once its tests have
+changed. Survivors that no test can notice are in mutation_equivalents.toml, with the reason. Writes results/mutation-<seed>.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from benchmarks.mutation_operators import Change, change, options
 from benchmarks.mutation_tests import SELECTIONS
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-RESULT: Final = ROOT / "benchmarks" / "results" / "mutation.md"
+RESULTS: Final = ROOT / "benchmarks" / "results"
 EQUIVALENTS: Final = ROOT / "benchmarks" / "mutation_equivalents.toml"
 _BUILD: Final = ROOT / "build" / "mutation"
 _TREE: Final = _BUILD / "tree"
@@ -97,12 +97,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="*", default=[], metavar="PART", help="modules whose path contains one of these")
     given = parser.parse_args(arguments)
     modules = [path for path in SELECTIONS if not given.only or any(part in path for part in given.only)]
-    file = _BUILD / f"{'-'.join([str(given.seed), *given.only]).replace('/', '.')}.json"
+    name = "-".join(["mutation", str(given.seed), *given.only]).replace("/", ".")
+    file = (_BUILD if given.only else RESULTS) / f"{name}.json"
     campaign = _campaign(file, given.seed, given.count, modules)
     tests = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60)
     try:
         for line in range(given.line):
-            for mutant in campaign.mutants:
+            for mutant in sorted(
+                campaign.mutants, key=lambda mutant: "spark/" in SELECTIONS[mutant.path][line]
+            ):  # quick ones first
                 if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
                     campaign.save(file)
     except TimeoutError:
@@ -110,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = shlex.join(
         ["--seed", str(given.seed), "--count", str(given.count), *(["--only", *given.only] if given.only else [])]
     )
-    result = file.with_suffix(".md") if given.only else RESULT
+    result = file.with_suffix(".md")
     result.write_text(page(campaign, command, _judged()), encoding="utf-8")
     print(f"see {result.relative_to(ROOT)}")
     return 0

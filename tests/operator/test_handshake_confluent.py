@@ -159,7 +159,7 @@ def table(deployed):
     with (
         breaks.policy_of(deployed, "tableflow", **lacking),
         breaks.topic(deployed, synced={}),
-        breaks.catalog(deployed, phase="FAILED", message="not all_checks at yet"),
+        breaks.catalog(deployed, phase="FAILED", message="not looked at yet"),
     ):
         yield deployed.resource("tableflow_topic", "StockTradesTable")
     deployed.resume()

@@ -6,12 +6,12 @@ import base64
 import json
 
 import pytest
-from confluent_context import ENV, KAFKA, KEY, LKC, NAME, ORG, SA, STATEMENTS, context, listing, spec, wrote
+from confluent_context import ENV, KAFKA, KEY, LKC, NAME, ORG, SA, STATEMENTS, cloud, context, listing, spec, wrote
 
 from lambdas.confluent import key_services, secret_fields
 from lambdas.confluent.properties import KEY_SERVICES
 from lambdas.confluent.resources import api_key
-from lambdas.shared.errors import BadProperties, Denied, InProgress, NotFound, ResourceMissing, Transient
+from lambdas.shared.errors import BadProperties, Denied, InProgress, NotFound, Refused, ResourceMissing, Transient
 from lambdas.shared.redaction import ApiKey, Secret
 
 KEYS = "/iam/v2/api-keys"
@@ -132,6 +132,17 @@ def test_a_key_for_something_else_is_not_kept(server, resource):
 )
 def test_a_resource_is_recognised_in_confluents_other_form(found, service, same):
     assert key_services.is_for(listed("K", resource=found), RESOURCES[service]) is same
+
+
+@pytest.mark.parametrize(("status", "works"), [(200, True), (401, False), (400, None)])
+def test_a_key_works_where_its_service_accepts_it_and_another_error_is_no_answer(server, status, works):
+    server.answers["GET /tableflow/v1/regions"] = (status, {"data": []} if works else {})
+    target, key = key_services.Target("tableflow", "sa-1"), ApiKey("K", Secret("s"))
+    if works is None:
+        with pytest.raises(Refused):
+            key_services.works(cloud(server), target, key)
+    else:
+        assert key_services.works(cloud(server), target, key) is works
 
 
 def test_all_keys_of_the_name_are_deleted_with_the_resource(server):

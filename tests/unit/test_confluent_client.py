@@ -148,14 +148,30 @@ def test_all_pages_are_read_each_object_once(server):
         assert sent.query["page_size"] == "99"
         pages = {
             "": ([{"id": "a"}, {"id": "b"}], "https://elsewhere.example/things?page_token=two"),
-            "two": ([{"id": "b"}, {"name": "c"}], "/things?page_token=three"),
+            "two": ([{"id": "b"}, {"name": "c"}, {"owner": "e"}, {"owner": "f"}], "/things?page_token=three"),
             "three": ([{"spec": {"display_name": "d"}}, "not an object"], None),
         }
         items, following = pages[token]
         return listing(*items, following=following)
 
     server.answers["GET /things"] = page
-    assert cloud(server).cloud.pages("/things") == [{"id": "a"}, {"id": "b"}, {"name": "c"}, {"spec": {"display_name": "d"}}]
+    assert cloud(server).cloud.pages("/things") == [
+        {"id": "a"},
+        {"id": "b"},
+        {"name": "c"},
+        {"owner": "e"},
+        {"owner": "f"},
+        {"spec": {"display_name": "d"}},
+    ]
+
+
+def test_only_a_call_that_changes_nothing_twice_is_repeated(server):
+    rest = cloud(server).cloud
+    server.answers["POST /things"] = [(500, {}), (200, {"id": "a"})]
+    assert rest.post("/things", {}, repeatable=True) == {"id": "a"}
+    server.answers["PATCH /things"] = [(500, {}), (200, {"id": "a"})]
+    with pytest.raises(Transient):
+        rest.patch("/things", {}, repeatable=False)
 
 
 def test_a_cycle_of_pages_ends(server):
@@ -252,8 +268,9 @@ def test_the_cluster_of_a_client_may_be_missing_pending_or_failed(server):
     with pytest.raises(InProgress):
         vendor.schema_registry(ENV)
     server.answers["GET /srcm/v3/clusters"] = listing({"status": {"phase": "FAILED"}})
-    with pytest.raises(ResourceFailed):
+    with pytest.raises(ResourceFailed) as failed:
         vendor.schema_registry(ENV)
+    assert failed.value.patience == 300
     server.answers["GET /fcpm/v2/regions"] = listing()
     with pytest.raises(LakeferryError, match="no Flink in AWS region nowhere"):
         vendor.flink_region("nowhere")

@@ -54,6 +54,12 @@ def test_properties_that_cloudformation_adds_are_accepted():
     assert parse(Shelf, given, strict=True) == Shelf(name="a")
 
 
+@pytest.mark.parametrize("given", [["x"], {"x": "y"}, None])
+def test_what_is_not_text_is_refused_as_text(given):
+    with pytest.raises(BadProperties, match="name: must be text"):
+        parse(Shelf, {"name": given}, strict=True)
+
+
 def test_all_mistakes_are_reported_at_once_by_name():
     given = {"boards": "many", "wooden": "perhaps", "wall": "east", "books": "x", "labels": [], "bords": "1", "width": {}}
     with pytest.raises(BadProperties) as bad:

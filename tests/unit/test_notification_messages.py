@@ -53,7 +53,15 @@ def test_success_has_rows_location_and_how_to_open_the_file():
     assert f"aws s3 cp 's3://lake-bucket/{KEY}' .\n" in body
     assert "09 Nov 2026 00:00 Europe/Berlin to before 16 Nov 2026 00:00 Europe/Berlin" in body
     assert "Questions: sales-data team" in body
+    assert "- weekly_sales_2026-W46.csv, 5.0 MB\n" in body
+    assert "solved" not in body
     assert env.topics.subjects(ENGINEERS) == []
+
+
+def test_a_small_file_has_its_size_in_kilobytes():
+    (data,) = [file for file in manifest()["files"] if file["role"] == "data"]
+    body = one(notified(published(files=[data | {"size": 2_460}])).topics.bodies())
+    assert "- weekly_sales_2026-W46.csv, 2.5 kB\n" in body
 
 
 def test_success_has_failed_checks_and_notes():
@@ -154,7 +162,9 @@ def test_recovered_follows_blocked_and_brings_the_file():
     before = record(blocked("2026-W46"), weeks=-1)
     env = notified(published("2026-W46"), manifests=[manifest()], before=before)
     assert one(env.topics.subjects()).endswith("- recovered")
-    assert KEY in one(env.topics.bodies())
+    body = one(env.topics.bodies())
+    assert "The earlier problem is solved. This replaces the notice about it." in body
+    assert KEY in body
     assert one(env.topics.subjects(ENGINEERS)).endswith("- recovered")
 
 
@@ -164,6 +174,9 @@ def test_recovered_follows_a_run_that_failed():
     first, second = env.topics.subjects()
     assert first.endswith("- complete")
     assert second == "[Weekly sales] run 20261116T060009Z-5a0c9e12 - recovered"
+    complete, recovered = env.topics.bodies()
+    assert "solved" not in complete
+    assert "The earlier problem is solved.\n" in recovered
 
 
 def test_a_complete_window_after_an_incomplete_one():

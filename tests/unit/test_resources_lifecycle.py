@@ -86,6 +86,26 @@ def test_deleting_an_object_that_never_existed_writes_nothing(toys):
     assert toys.shop.writes() == []
 
 
+def test_a_delete_that_takes_effect_at_once_needs_one_poll():
+    toys = Toys()
+    toy = toys.resource()
+    toy.create()
+    event = toy.event("Delete")
+    known = {**event, **toys.invocations.on_event(event)}
+    assert toys.invocations.is_complete(known)["IsComplete"]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_delete_with_a_property_of_an_earlier_release_succeeds(toys, is_known):
+    toy = toys.resource()
+    toy.create()
+    toy.properties["retired"] = "x"
+    if not is_known:
+        toy.physical_id = "invented"
+    toy.delete()
+    assert toys.shop.things == {}
+
+
 def test_deleting_a_missing_object_succeeds_twice(toys):
     toy = toys.resource()
     toy.create()

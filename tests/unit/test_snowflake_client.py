@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from email.utils import formatdate
 
 import pytest
@@ -162,6 +163,14 @@ def test_a_refused_statement_is_not_sent_again(server):
     with pytest.raises(Refused):
         vendor(server).run(SHOW)
     assert len(server.sent) == 1
+
+
+@pytest.mark.parametrize(("length", "shown"), [(80, "S" * 80), (81, "S" * 79 + "…")])
+def test_an_error_names_the_beginning_of_its_statement(server, length, shown):
+    server.answers[POST] = failure("001003", "syntax error")
+    with pytest.raises(Refused) as refused:
+        vendor(server).run(sql.Sql("S" * length))
+    assert re.search("S+…?", refused.value.what)[0] == shown
 
 
 def test_a_throttled_statement_is_repeated_after_the_wait(server):

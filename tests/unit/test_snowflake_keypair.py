@@ -123,6 +123,13 @@ def test_a_damaged_key_with_invalid_signatures_is_refused(key, damaged):
         keypair.load(Secret(pem(written)))
 
 
+def test_a_pair_whose_text_is_of_another_key_is_refused():
+    assert keypair.verify_key_pair(pair()) is pair()
+    for number, other in ((1, 2), (2, 1)):
+        with pytest.raises(UnusableKey, match="reads back as another key"):
+            keypair.verify_key_pair(keypair.KeyPair(pair(number).private_pem, pair(other)._key))
+
+
 def test_a_pair_shows_nothing_of_its_private_half():
     token = pair().token("A", "U", now=NOW, seconds=60)
     shown = f"{pair()!r} {pair().private_pem} {token} {[pair()]}"

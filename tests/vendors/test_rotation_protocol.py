@@ -84,6 +84,12 @@ def test_an_event_of_another_form_is_refused(env, event):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_each_step_returns_what_it_did(env, name):
+    version = env.secrets.start(name)
+    assert [env.step(name, step, version) for step in STEPS] == ["created", "set", "tested", "current"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_test_call_accepts_a_value_that_was_never_rotated(env, name):
     """Secrets Manager creates an empty version or a copy for this call, and removes it afterwards."""
     version = env.secrets.start(name)
