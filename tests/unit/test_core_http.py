@@ -120,6 +120,12 @@ def test_a_body_without_end_is_not_read(server, clock):
         call(server, clock, "POST", body={}, read=5)
 
 
+def test_a_compressed_body_is_measured_unpacked(server, clock):
+    server.answers[POST] = (200, gzip.compress(b" " * (LARGEST_BODY + 2)), {"Content-Encoding": "gzip"})
+    with pytest.raises(ResponseLost, match="too long"):
+        call(server, clock, "POST", body={}, read=5)
+
+
 @pytest.mark.parametrize(
     ("headers", "wait"),
     [({"Retry-After": "7"}, 7), ({"X-RateLimit-Reset": "11"}, 11), ({"Retry-After": "x", "X-RateLimit-Reset": "3"}, 3)],

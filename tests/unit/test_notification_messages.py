@@ -12,7 +12,7 @@ import pytest
 from notification_environment import ANALYSTS, ENGINEERS, NotificationEnvironment, blocked, failed, incomplete, published, record
 
 from glue_jobs import arguments
-from lambdas.notifications.message import Links
+from lambdas.notifications.message import Links, subject_line
 from tools.docs import samples
 
 KEY = "exports/weekly_sales/data/2026-W46/20261116T060009Z-5a0c9e12/weekly_sales_2026-W46.csv"
@@ -76,6 +76,18 @@ def test_n4_numbers_of_a_later_version_are_not_mixed_into_an_earlier_ones_mail()
     assert "% against" not in one(env.topics.bodies())
 
 
+@pytest.mark.parametrize(("generation", "shown"), [(None, False), (1, False), (2, True)])
+def test_a_file_that_replaces_another_says_so(generation, shown):
+    body = one(notified(published(generation=generation), manifests=[manifest()]).topics.bodies())
+    assert ("This is version 2 of the file" in body) is shown
+
+
+def test_a_long_subject_keeps_the_beginning_of_the_title():
+    rest = "x" * 200
+    assert subject_line("Weekly sales", rest) == "[Weekl] " + "x" * 91
+    assert subject_line("Weekly [x]" * 20, "rest").startswith("[Weekly (x)Weekly")
+
+
 def test_empty_names_the_last_window_that_had_rows():
     former = manifest(window=manifest()["window"] | {"label": "2026-W45"})
     none = {"rows": 0}
@@ -85,8 +97,8 @@ def test_empty_names_the_last_window_that_had_rows():
 
 
 def test_empty_without_a_file_names_the_last_file():
-    former = manifest(window=manifest()["window"] | {"label": "2026-W45"})
-    env = notified(published(state="skipped", status="empty", rows={"rows": 0}), manifests=[former])
+    former = [manifest(window=manifest()["window"] | {"label": label}) for label in ("2026-W43", "2026-W45", "2026-W44")]
+    env = notified(published(state="skipped", status="empty", rows={"rows": 0}), manifests=former)
     body = one(env.topics.bodies())
     assert "The last file with rows is of 2026-W45:" in body
     assert KEY in body

@@ -225,6 +225,7 @@ def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, location):
         faults.clear()
     assert (busy.value.code, len(pauses)) == ("EXP-MANIFEST-BUSY", 50)
     assert all(0 <= pause <= min(1, 0.01 * 2**n) for n, pause in enumerate(pauses))
+    assert max(pauses) > 0.1, "fifty draws of up to a second"
 
 
 def test_objects_that_s3_does_not_delete_are_an_error(lake_aws, location):
