@@ -34,7 +34,7 @@ DEFECTS = {
     "any resource (metrics)": ("operations", lambda all: statement(all, "WatchRole").pop("Condition")),
     "can pass any role": ("exports", lambda all: statement(all, "Starter").update(Action="iam:PassRole")),
     "grants more permissions": ("confluent", lambda all: statement(all, "TableflowRole").update(Action="iam:PutRolePolicy")),
-    "says what is left out": ("exports", lambda all: statement(all, "JobsRole").update(NotAction="s3:GetObject")),
+    "says what is excluded": ("exports", lambda all: statement(all, "JobsRole").update(NotAction="s3:GetObject")),
     "without an external id": (
         "snowflake",
         lambda all: first(all, "AWS::IAM::Role", "SnowflakeRole")["AssumeRolePolicyDocument"]["Statement"][1].pop("Condition"),

@@ -49,6 +49,16 @@ def test_a_bucket_with_versions_markers_and_uploads_is_emptied(leftovers, name, 
     assert leftovers.remove({"bucket": name}), "gone is gone"
 
 
+@pytest.mark.slow
+def test_a_bucket_with_more_objects_than_s3_lists_at_once_is_emptied(leftovers, name, lake_aws):
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
+    for number in range(1001):
+        s3.put_object(Bucket=name, Key=f"{number}", Body=b"")
+    assert leftovers.remove({"bucket": name})
+    assert s3.list_objects_v2(Bucket=name)["KeyCount"] == 0
+
+
 def test_a_database_is_deleted_with_its_tables_and_no_other(leftovers, name):
     glue = boto3.client("glue")
     for database in (name, f"{name}-other"):
