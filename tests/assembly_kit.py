@@ -1,4 +1,4 @@
-"""Deployments synthesised in this process, with the rule pack that the app runs too, and ways to look at what came out."""
+"""Synthesises deployments in this process, with the app's rule pack, and reads the templates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"]
 
 @attrs.frozen
 class Assembly:
-    """`templates` by part: data, confluent, … `failure` is what synth raised, "" where it went well."""
+    """A synthesised app. `templates` has a template per part (data, confluent, …); `failure` is the error or ""."""
 
     plan: check.LoadedDeployment
     folder: Path
@@ -38,7 +38,7 @@ class Assembly:
 
     @property
     def report(self):
-        """The rule packs' findings: (rule, construct)."""
+        """Return the findings of the rule packs as (rule, construct)."""
         result = json.loads((self.folder / "validation-report.json").read_text())
         return [
             (violation["ruleName"], place.get("constructPath", ""))
@@ -49,7 +49,7 @@ class Assembly:
         ]
 
     def resources(self, kind, part=None):
-        """Properties by (part, logical id) of all resources of a type."""
+        """Return the properties of all resources of a type by (part, logical id)."""
         return {
             (name, logical_id): body.get("Properties", {})
             for name, template in self.templates.items()
@@ -60,7 +60,7 @@ class Assembly:
 
 
 def synthesise(plan, folder, change=None, **context):
-    """`change` is called with the app before it is synthesised."""
+    """Synthesise a deployment. `change` is called with the app before the synthesis."""
     app = App(outdir=str(folder), context={**CONTEXT, **context})
     deployment.compose(app, plan)
     if change:
@@ -80,6 +80,6 @@ def synthesise(plan, folder, change=None, **context):
 
 @functools.cache
 def dev_templates():
-    """The templates of dev by part. Copy what you change: all tests of a process share them."""
+    """Return dev's templates by part. All tests of a process share them, so copy what you change."""
     with tempfile.TemporaryDirectory() as folder:
         return synthesise(check.load_stage("dev"), Path(folder)).templates

@@ -1,4 +1,4 @@
-"""boto3 clients of an embedded AWS, without retries, and short ways to make things there."""
+"""boto3 clients of an embedded AWS, without retries, and helpers that create resources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _numbers = itertools.count(1)
 
 
 class Clients:
-    """Of the root of `server`, or of whoever holds `credentials`."""
+    """Clients with the credentials of `server`'s root user, or with `credentials`."""
 
     def __init__(self, server, credentials=None):
         self.server = server
@@ -55,7 +55,7 @@ class Clients:
         return f"arn:aws:{service}:{self.server.region}:{self.server.account}:{resource}"
 
     def new_role(self, *statements, external_id=None):
-        """Its ARN. Each statement is (actions, resources)."""
+        """Create a role and return its ARN. Each statement is (actions, resources)."""
         name = f"role-{next(_numbers)}"
         trust = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{self.server.account}:root"}, "Action": "sts:AssumeRole"}
         if external_id:
@@ -70,7 +70,7 @@ class Clients:
         return Clients(self.server, answer["Credentials"])
 
     def upload(self, bucket, key, bodies, **made_with):
-        """An upload id and the list of parts that completes it."""
+        """Start an upload and send its parts. Return its id and the list of parts that completes it."""
         upload_id = self.s3.create_multipart_upload(Bucket=bucket, Key=key, **made_with)["UploadId"]
         parts = []
         for number, body in enumerate(bodies, 1):
@@ -94,7 +94,7 @@ def sha256(body):
 
 
 def error_of(call, *arguments, **named):
-    """The error code that AWS answers, or None where it does as asked."""
+    """Return the code of AWS's error, or None if the call succeeds."""
     try:
         call(*arguments, **named)
     except ClientError as error:

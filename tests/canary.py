@@ -1,4 +1,4 @@
-"""Secrets that can be recognised anywhere, and the search for them in all that a run of the tests has written."""
+"""Recognisable secrets, and the search for them in everything that a test run has written."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import attrs
 import boto3
 from lake import KEY
 
-#: What processes of the tests sign their calls with. The embedded AWS takes any, where IAM isn't enforced.
+#: The secret key with which processes of the tests sign calls. Without IAM, the embedded AWS accepts any.
 AWS_SECRET = "canary/Zq7+0SecretThatNobodyMayWriteDown"
 _SECRETS = {"the pseudonymisation key": KEY, "the AWS secret key": AWS_SECRET.encode()}
-#: The pads of HMAC are the key in another form.
+#: The inner and outer pad of HMAC are forms of the key.
 _SECRETS |= {f"the pad 0x{pad:02x}": bytes(byte ^ pad for byte in KEY) for pad in (0x36, 0x5C)}
 
 
 @attrs.define
 class Canary:
-    """Collects what was written; `found` tells which secrets are in it, and where."""
+    """Searches what was written for secrets. `found` has each secret with the name of the text that contains it."""
 
     found: list[str] = attrs.field(factory=list)
     pieces: int = 0
@@ -37,7 +37,7 @@ class Canary:
                 self.look(file.name, file.name.encode() + b"\n" + file.read_bytes())
 
     def look_in_buckets(self) -> None:
-        """All objects of the AWS that the environment names, and their keys."""
+        """Search the keys and contents of all objects in the AWS that the environment names."""
         s3 = boto3.client("s3")
         for bucket in s3.list_buckets()["Buckets"]:
             for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket["Name"]):
@@ -47,7 +47,7 @@ class Canary:
 
 
 def _forms(secret: bytes) -> Iterator[bytes]:
-    """As it is, and in base64 wherever it may begin in what was encoded; the signs that its neighbours share are left out."""
+    """Return the secret, and its base64 forms at each offset, without the characters that depend on neighbouring bytes."""
     yield secret
     for before in range(3):
         first, last = -(-before * 8 // 6), (before + len(secret)) * 8 // 6

@@ -1,7 +1,7 @@
-"""Checks requests and responses against the vendor's OpenAPI files, which are in contracts/confluent.
+"""Checks requests and responses against Confluent's OpenAPI files in contracts/confluent.
 
-Extensible enums count as closed here: a value that the vendor doesn't name is more likely our mistake. Where what the
-vendor really sends differs from its own file, the difference is a named patch.
+Extensible enums count as closed: a value that the file doesn't name is more likely a mistake of ours. Where real responses differ
+from the file, the difference is a named patch.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _FILES = {
 
 
 class ContractBroken(AssertionError):
-    """A response that the vendor's file doesn't allow."""
+    """A request or response that the OpenAPI file doesn't allow."""
 
 
 def check(method, path, query, status, content_type, document):
-    """Raises ContractBroken. `document` is the body, parsed, or None where there is none."""
+    """Check a response, and raise ContractBroken. `document` is the parsed body, or None without one."""
     name = _name(path)
     if any(patch(method, path, query, status) for patch in PATCHES):
         return
@@ -65,7 +65,7 @@ def check(method, path, query, status, content_type, document):
 
 
 def check_request(method, path, query, content_type, document):
-    """Raises ContractBroken for a query parameter that the file doesn't know, or lacks, and for a body that it doesn't allow."""
+    """Check a request, and raise ContractBroken for unknown or missing query parameters and for a body that isn't allowed."""
     name = _name(path)
     operation, item = _operation(name, method, path), _item(name, method, path)
     parameters = [_resolve(name, each) for each in (*item.get("parameters", []), *operation.get("parameters", []))]
@@ -77,7 +77,7 @@ def check_request(method, path, query, content_type, document):
         if given in declared:
             schema = _resolve(name, declared[given].get("schema", {}))
             _require_valid(name, schema, _typed(schema, value), f"{where}?{given}")
-    lacking = [each for each, said in declared.items() if said.get("required") and f"{each}=" not in query]
+    lacking = [each for each, parameter in declared.items() if parameter.get("required") and f"{each}=" not in query]
     if lacking:
         raise ContractBroken(f"{where} lacks {', '.join(lacking)}")
     body = operation.get("requestBody")
@@ -107,7 +107,7 @@ def _unknown(name, schemas, document):
             yield from _unknown(name, of_key, value) if of_key else [repr(key)]
 
 
-#: Parameters that the services take and their files don't name.
+#: Parameters that the services accept although their files don't name them.
 UNDECLARED = {("page_size", "sql"), ("page_token", "sql"), ("expand", "connect")}
 
 
@@ -127,8 +127,10 @@ def _require_valid(name, schema, document, where):
 
 
 def _is_filled_in(problem):
-    """Of what its files say that only the service writes, the vendor's own SDKs send `kind` and `api_version` of references; and
-    a Flink statement goes back whole, with the version that was read in its metadata."""
+    """Return whether a problem is about a read-only field that clients send too.
+
+    Confluent's SDKs send `kind` and `api_version` of references, and return a Flink statement with the version in its metadata.
+    """
     return problem.validator == "readOnly" and (problem.path[-1] in ("kind", "api_version") or problem.path[0] == "metadata")
 
 
@@ -152,7 +154,7 @@ def flink_put_may_conflict(method, path, query, status):
     return path.startswith("/sql/v1") and method == "PUT" and status == 409
 
 
-#: Where what users receive differs from the files. Kafka REST's 401 is HTML. A 403 about role bindings, also the answer for
+#: Differences between real responses and the files. Kafka REST's 401 is HTML. A 403 about role bindings, also the answer for
 #: a missing one, has a flat body. The list of connectors is a map when it is expanded. Tableflow answers 404 for a topic that was
 #: created moments ago (terraform-provider-confluent, pull request 896). Flink's PUT answers 409 for another resource_version.
 PATCHES = (
@@ -165,26 +167,26 @@ PATCHES = (
 
 
 def without_statement_name(schema):
-    """`spec.statement_name` is required of every statement and defined nowhere."""
+    """Remove `spec.statement_name`, which the file requires of every statement and doesn't define."""
     if "statement_name" in _required(schema) and "statement_name" not in schema.get("properties", {}):
         schema["required"] = [each for each in schema["required"] if each != "statement_name"]
 
 
 def without_data_at_the_top(schema):
-    """A page of results has its rows in `results.data`; the file wants them at the top too, and defines nothing there."""
+    """Remove the required `data`. Rows of a page are in `results.data`; the file requires them at the top level too."""
     properties = schema.get("properties", {})
     if "data" in _required(schema) and "results" in properties and "data" not in properties:
         schema["required"] = [each for each in schema["required"] if each != "data"]
 
 
 def without_connector_keys(schema):
-    """A connector that acts as a service account has no key, nor do users send where their cluster is."""
+    """Make the API key and the cluster optional. A service account's connector has no key; clients don't send the cluster."""
     if "kafka.api.key" in _required(schema):
         schema["required"] = ["connector.class", "name"]
 
 
 def _required(schema):
-    """Of a parameter, `required` is a boolean."""
+    """Return the required fields of a schema. A parameter's `required` is a boolean."""
     required = schema.get("required", [])
     return required if isinstance(required, list) else []
 
@@ -195,7 +197,7 @@ def closed_enums(schema):
 
 
 def absolute_references(schema):
-    """So that any part of a file can be a schema of its own."""
+    """Make references absolute, so that each part of a file can be a schema of its own."""
     if str(schema.get("$ref", "")).startswith("#"):
         schema["$ref"] = _BASE + schema["$ref"]
 
@@ -224,7 +226,7 @@ def _registry(name):
 
 @cache
 def _paths(name):
-    """Templates as patterns, those with most fixed text first."""
+    """Return path templates as patterns, those with the most literal text first."""
     found = []
     for template in _file(name)["paths"]:
         if "?" not in template:

@@ -1,4 +1,4 @@
-"""A client of the simulator that checks every response against the vendor's files, and short ways to make things."""
+"""A client of the simulator that checks every response against Confluent's OpenAPI files, and helpers that create objects."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import confluent_contract
 import requests
 
 REGION = "eu-west-1"
-LONG = 3600  # seconds after which everything that the vendor takes its time for is done
+LONG = 3600  # seconds after which all asynchronous work of the vendor has ended
 
 
 class Client:
-    """Of one address, with one key. `checked` counts responses that were held against the vendor's files."""
+    """Calls one address with one key. `checked` counts the responses that were checked against the OpenAPI files."""
 
     checked = 0
 
@@ -23,7 +23,7 @@ class Client:
         self._session.auth = (key, secret) if key else None
 
     def __call__(self, method, path, *, expect, **given):
-        """The parsed body; asserts the status."""
+        """Return the parsed body, and assert the status."""
         response = self.raw(method, path, **given)
         assert response.status_code == expect, f"{method} {path}: {response.status_code} {response.text[:500]}"
         return _document(response)
@@ -60,7 +60,7 @@ def _document(response):
 
 
 class Organization:
-    """What most tests need, each thing made when it is first asked for."""
+    """The objects that most tests need. Each is created when it is first used."""
 
     def __init__(self, cloud):
         self.cloud = cloud
@@ -85,7 +85,7 @@ class Organization:
         return {"spec": spec | changed}
 
     def cluster(self, environment):
-        """One that is ready, as the control plane shows it."""
+        """Create a cluster and return it, as the control plane shows it, once it is ready."""
         made = self.control.post("/cmk/v2/clusters", self.cluster_body(environment), 202)["id"]
         self.cloud.advance(LONG)
         return self.control.get(f"/cmk/v2/clusters/{made}", environment=environment)
@@ -102,7 +102,7 @@ class Organization:
         return self.control.post("/iam/v2/role-bindings", body, 201)["id"]
 
     def key(self, account, resource=None):
-        """(id, secret) of one that works."""
+        """Create an API key and return (id, secret) once it works."""
         spec = {"display_name": "k", "description": "", "owner": {"id": account, "kind": "ServiceAccount"}}
         body = {"spec": spec | ({"resource": resource} if resource else {})}
         made = self.control.post("/iam/v2/api-keys", body, 202)
@@ -110,7 +110,7 @@ class Organization:
         return made["id"], made["spec"]["secret"]
 
     def administrator(self, cluster):
-        """A service account with CloudClusterAdmin on the cluster, in effect."""
+        """Create a service account with CloudClusterAdmin on the cluster, and wait until the role is in effect."""
         account = self.account(f"admin-{cluster['id']}")
         self.bind(account, "CloudClusterAdmin", scope_of(cluster))
         self.cloud.advance(LONG)

@@ -1,9 +1,10 @@
-"""How Hypothesis searches: the same examples each time, so that a failure is one of the code and not of the day.
+"""Settings of Hypothesis, and the lake of the tests that run the real job.
 
-`pytest --hypothesis-profile=search` looks for others. And the lake of the tests that run the real job: one embedded AWS and one
-Spark session for all of them. Tests marked `cluster` run a second time at night, on executors that are processes of their own, as
-Glue's are, and that import the job from the zip that ships; those marked `only` run there every day. The whole Spark suite runs
-there with
+Hypothesis tries the same examples each time, so that only a change of the code makes a test fail;
+`pytest --hypothesis-profile=search` looks for others. All tests share one embedded AWS and one Spark session.
+
+Tests marked `cluster` run a second time at night on executors that are processes of their own, as Glue's are, and that import the
+job from the zip that ships; those marked `only` run there every day. The whole Spark suite runs there with
 
     pytest tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 """
@@ -30,14 +31,14 @@ from lakeferry.local import spark as local_spark
 from simulators.aws.server import EmbeddedAws
 from stacks.assets import glue_zip
 
-# Neither a slow machine nor a busy one makes a test fail.
+# A slow or busy machine makes no test fail.
 _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("steady", derandomize=True, **_PATIENT)
 settings.register_profile("search", max_examples=2_000, print_blob=True, **_PATIENT)
 settings.load_profile("steady")
 
-# boto3's sessions share what they have read: parsing the descriptions of all services takes half a second each time, and every
-# deployment of a test has a session of its own.
+# boto3's sessions share their loader: parsing the descriptions of all services takes half a second, and every deployment of a
+# test has a session of its own.
 botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 
 #: Files whose tests use one Spark session.
@@ -49,10 +50,10 @@ _SPARK = (
 )
 
 
-class ByRoom(LoadScopeScheduling):
-    """For two processes (`-n 2`): what shares a session of Spark runs in one of them, everything else by file in either.
+class BySparkSession(LoadScopeScheduling):
+    """Distributes tests to two processes (`-n 2`): tests that share a Spark session to one of them, all others by file.
 
-    A campaign of faults is long, and shares nothing with that of another kind.
+    Each resource type of the fault campaign is a group of its own, because it takes long and shares nothing with the others.
     """
 
     def _split_scope(self, nodeid):
@@ -65,7 +66,7 @@ class ByRoom(LoadScopeScheduling):
 
 
 def pytest_configure():
-    """A shell starts what runs in the background with interrupts ignored, and children inherit that: Ctrl-C would do nothing."""
+    """Restore the default of SIGINT. A shell starts background commands with interrupts ignored, and children inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -83,7 +84,7 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Cases of a sampled test that are not drawn are slow."""
+    """Mark the cases of a sampled test that are not drawn as slow."""
     cases = defaultdict(list)
     for item in items:
         if item.get_closest_marker("sampled"):
@@ -104,25 +105,25 @@ def pytest_generate_tests(metafunc):
     if (marked := metafunc.definition.get_closest_marker("cluster")) and not metafunc.config.getoption("master"):
         if marked.kwargs.get("only"):
             masters = [pytest.param(CLUSTER, id="cluster")]
-        else:  # None is what a test without this parameter gets too, so that both share a session
+        else:  # a test without this parameter gets None too, so that both share a session
             masters = [pytest.param(None, id="local"), pytest.param(CLUSTER, id="cluster", marks=pytest.mark.deep)]
         metafunc.parametrize("spark", masters, indirect=True, scope="session")
 
 
 def pytest_xdist_make_scheduler(config, log):
-    return ByRoom(config, log)
+    return BySparkSession(config, log)
 
 
 @pytest.fixture(scope="session")
 def aws():
-    """IAM enforced; its `Clients` are the account's root, whom no policy holds back."""
+    """Start an embedded AWS that enforces IAM, and return the `Clients` of its root user."""
     with EmbeddedAws(iam=True) as server:
         yield Clients(server)
 
 
 @pytest.fixture(scope="session")
 def lake_aws():
-    """From here to the end of the run, the environment leads to this embedded AWS."""
+    """Start an embedded AWS and set the environment to it until the end of the run."""
     with EmbeddedAws() as aws, pytest.MonkeyPatch.context() as patch:
         for name, value in aws.environment().items():
             patch.setenv(name, value)
@@ -131,18 +132,18 @@ def lake_aws():
 
 @pytest.fixture(scope="session")
 def warehouse(lake_aws):
-    """Where tables of ours go."""
+    """Return the location of the tests' tables."""
     boto3.client("s3").create_bucket(Bucket="warehouse", CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
     return "s3://warehouse/warehouse"
 
 
 @pytest.fixture(scope="session")
 def spark(lake_aws, warehouse, request):
-    """The session of the job. Another master than before ends the former session."""
+    """Return the job's Spark session. A different master ends the previous session."""
     master = getattr(request, "param", None) or request.config.getoption("master") or local_spark.LOCAL
     path = list(sys.path)
     java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
-    # Each query of a test runs once or twice. The second compiler, which optimises what runs often, takes a fifth of the time.
+    # Each query of a test runs once or twice, so the second compiler, which optimises hot code, only costs time: a fifth of it.
     os.environ["SPARK_SUBMIT_OPTS"] += " -XX:TieredStopAtLevel=1"
     yield session.start(warehouse)
     local_spark.end(java_home)
@@ -151,7 +152,7 @@ def spark(lake_aws, warehouse, request):
 
 @pytest.fixture(scope="session")
 def lakes(lake_aws, spark, tmp_path_factory):
-    """Makes lakes, for fixtures that several tests share."""
+    """Return a function that creates lakes, for fixtures that several tests share."""
     return lambda: new_lake(lake_aws, spark, tmp_path_factory.mktemp("contracts"))
 
 

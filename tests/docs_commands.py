@@ -1,4 +1,4 @@
-"""Commands that pages tell people to run, held against the command line's own parser and the Makefile. Nothing is run."""
+"""Checks commands on documentation pages against the command line's parser and the Makefile, without running them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ NAMES = ("lakeferry", ".venv/bin/lakeferry")
 _INLINE = re.compile(r"`((?:\.venv/bin/)?(?:lakeferry|make) [^`\n]+)`")
 _TARGET = re.compile(r"^([a-z][\w-]*):", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\((\w+)\)")
-#: What stands for something that the reader fills in.
+#: Placeholders that the reader fills in.
 _BLANK = re.compile(r"[…<>|]|^\S+ [A-Z]+\b")
 
 
 class Command(NamedTuple):
-    """`whole`: a reader can copy it as it stands, so nothing may be missing."""
+    """A command on a page. `whole`: a reader can copy it as it is, so no argument may be missing."""
 
     page: Path
     line: str
@@ -29,7 +29,7 @@ class Command(NamedTuple):
 
 
 def of_pages(root: Path) -> Iterator[Command]:
-    """Every line of a shell snippet that calls us or make, and every such command within a sentence."""
+    """Return every line of a shell snippet that calls `lakeferry` or `make`, and every such command within a sentence."""
     for page in docs_reader.pages(root):
         for fence in docs_reader.fences(page):
             if fence.language in ("sh", "console"):
@@ -47,7 +47,7 @@ def wrong(app: typer.Typer, root: Path) -> list[str]:
 
 
 def wrong_line(app: typer.Typer, makefile: Path, line: str, *, whole: bool = False) -> str | None:
-    """What is wrong with one command line; something else than a command of ours is wrong too."""
+    """Return what is wrong with a command line. A command other than `lakeferry` and `make` is wrong too."""
     words = shlex.split(line.removeprefix("$ "), comments=True)
     if words[:1] == ["make"]:
         return wrong_targets(makefile.read_text(encoding="utf-8"), words[1:])
@@ -57,7 +57,7 @@ def wrong_line(app: typer.Typer, makefile: Path, line: str, *, whole: bool = Fal
 
 
 def wrong_words(app: typer.Typer, words: list[str], *, whole: bool = False) -> str | None:
-    """What typer says against a command line, without running it. A sentence may name a command without its arguments."""
+    """Return typer's error for a command line, without running it. A sentence may name a command without its arguments."""
     command: Any = typer.main.get_command(app)
     rest, line = list(words), " ".join(words)
     while hasattr(command, "commands"):
@@ -92,7 +92,7 @@ def wrong_targets(makefile: str, words: list[str]) -> str | None:
 
 
 def _options_before(command: Any, rest: list[str]) -> int | None:
-    """Takes options of a group, with their values, off `rest` and counts them. None where the group knows one of them not."""
+    """Remove a group's options and their values from `rest`, and count them. Return None for an unknown option."""
     known = {name: one for one in command.get_params(typer.Context(command)) for name in (*one.opts, *one.secondary_opts)}
     count = 0
     while rest and rest[0].startswith("-"):

@@ -1,4 +1,4 @@
-"""What the pages of the documentation hold, and what is wrong with them, as lists."""
+"""Reads the documentation pages, and lists what is wrong with them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from exports.toml_model import BadFile
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
-#: A file or folder in one of ours, as a sentence names it; of exports only contracts, because buckets have such a folder too.
+#: A path below one of our folders, as a sentence names it. Below exports only contracts, because buckets have that folder too.
 _NAME = re.compile(
     r"`((?:(?:docs|tests|stacks|lambdas|glue_jobs|simulators|benchmarks|deployments|topics|flink|\.github|\.devcontainer)/"
     r"[\w./-]*|lakeferry/[\w./-]*\.\w+|exports/\w+\.toml))`"
 )
-#: Tables that deployment files have and contracts don't.
+#: TOML tables of deployment files that contracts don't have.
 _OF_DEPLOYMENT = re.compile(
     r"^\[+(?:deployment|aws|confluent|topics|statements|snowflake|rotation|exports|alerts)\b", re.MULTILINE
 )
-#: A page that sources point at, with the heading if they name one.
+#: A page that a source file names, with the heading if there is one.
 _POINTER = re.compile(r"docs/[\w./-]+\.(?:md|json)(?:#[\w-]+)?")
 
 
@@ -41,7 +41,7 @@ def fences(page: Path) -> list[Fence]:
 
 
 def broken_links(root: Path) -> list[str]:
-    """Links to files that don't exist, or to headings that the page doesn't have. Other sites are not asked."""
+    """Return links to missing files and missing headings. Other sites are not checked."""
     return [
         f"{page.relative_to(root)}: {target}"
         for page in pages(root)
@@ -51,7 +51,7 @@ def broken_links(root: Path) -> list[str]:
 
 
 def pages_without_a_link(root: Path) -> list[str]:
-    """Pages of docs/ that docs/README.md doesn't name, nor a made page that it names, such as that of all error codes."""
+    """Return pages of docs/ that are neither named in docs/README.md nor linked from a generated page named there."""
     index = root / "docs" / "README.md"
     linked = _linked(index)
     linked |= {below for page in linked if page.parent.name == "reference" for below in _linked(page)}
@@ -65,7 +65,7 @@ def _linked(page: Path) -> set[Path]:
 
 
 def broken_pointers(root: Path, packages: tuple[str, ...]) -> list[str]:
-    """Pages that messages and comments of the sources name, and that aren't there."""
+    """Return pages that messages and comments name and that don't exist."""
     found = []
     for source in (file for package in packages for file in sorted((root / package).rglob("*.py"))):
         for pointer in _POINTER.findall(source.read_text(encoding="utf-8")):
@@ -75,7 +75,7 @@ def broken_pointers(root: Path, packages: tuple[str, ...]) -> list[str]:
 
 
 def broken_names(root: Path) -> list[str]:
-    """Files and folders of the tree that sentences name, and that aren't there."""
+    """Return files and folders that sentences name and that don't exist."""
     return [
         f"{page.relative_to(root)}: {name}"
         for page in pages(root)
@@ -85,7 +85,7 @@ def broken_names(root: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that GitHub gives a page's headings."""
+    """Return the anchors that GitHub gives to a page's headings."""
     found: set[str] = set()
     for heading in _HEADING.findall(prose(page, keep_code=True)):
         bare = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
@@ -100,7 +100,7 @@ def is_whole(toml: str) -> bool:
 
 
 def toml_mistakes(toml: str) -> list[str]:
-    """What is wrong with a contract or a deployment file; of a part, only what doesn't come from the rest being missing."""
+    """Return the mistakes in a contract or a deployment file. In a part of a file, missing keys are not reported."""
     try:
         if is_whole(toml):
             contracts.parse(toml, name="snippet")
@@ -112,7 +112,7 @@ def toml_mistakes(toml: str) -> list[str]:
 
 
 def prose(page: Path, *, keep_code: bool = False) -> str:
-    """The page without its fences, and unless told otherwise without inline code."""
+    """Return the page without fenced code and, unless `keep_code`, without inline code."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     return text if keep_code else re.sub(r"`[^`\n]*`", "", text)
 

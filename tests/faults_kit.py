@@ -1,4 +1,4 @@
-"""A bare HTTP client without retries, which shows what is really on the wire."""
+"""A bare HTTP client without retries, which shows what is on the wire."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def call(url, method="GET", path="/", body=None, headers=None):
-    """Status, headers (by lower-case name) and body; raises what the wire does (ConnectionResetError, IncompleteRead)."""
+    """Return the status, the headers (by lower-case name) and the body. Raises ConnectionResetError or IncompleteRead."""
     where = urlsplit(url)
     connection = http.client.HTTPConnection(where.hostname, where.port, timeout=30)
     try:

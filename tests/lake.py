@@ -1,7 +1,7 @@
-"""A lake for tests: tables written as Tableflow writes them, exports run by the real job, and what they left, read back.
+"""A lake for tests: tables as Tableflow writes them, exports by the real job, and their results.
 
-One embedded AWS and one Spark session serve the whole run (see conftest.py); each `Lake` has a bucket, a cluster and a
-secret of its own in them. Events lie in weeks of 2024, so that no test depends on the day it runs on.
+One embedded AWS and one Spark session serve the whole run (see conftest.py); each `Lake` has a bucket, a cluster and a secret of
+its own. Events have dates in 2024, so no test depends on the day it runs.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from simulators.tableflow.writer import Place, Tableflow
 ROOT = Path(__file__).resolve().parents[1]
 SALES = load_topic(ROOT / "topics" / "sales_orders.avsc")
 TRADES = load_topic(ROOT / "topics" / "stock_trades.avsc")
-#: The pseudonymisation key of every lake: nothing that a test's own data holds by chance, as counting up would be.
+#: The pseudonymisation key of every lake. Test data doesn't contain it by chance, as it could contain 1, 2, 3, ….
 KEY = hashlib.sha256(b"the pseudonymisation key of the tests").digest()
 
-#: The ISO week that most tests export, 2024-W10 in UTC, and a moment at which it is over.
+#: The ISO week that most tests export, 2024-W10 in UTC, and a time after its end.
 WEEK = "2024-W10"
 MONDAY = datetime(2024, 3, 4, tzinfo=UTC)
 AS_OF = datetime(2024, 3, 11, 6, tzinfo=UTC)
@@ -46,7 +46,7 @@ _numbers = itertools.count(1)
 
 @attrs.define
 class Lake:
-    """`folder` is where contracts of the test are written."""
+    """A bucket with tables. `folder` receives the test's contracts."""
 
     aws: EmbeddedAws
     spark: SparkSession
@@ -65,8 +65,10 @@ class Lake:
         mode: str = "append",
         files: int | None = None,
     ) -> None:
-        """Appends events to the topic's table in one commit; the first makes the table. Kafka received them `at`, each a
-        millisecond after the one before."""
+        """Append events to the topic's table in one commit; the first commit creates the table.
+
+        Kafka's timestamps start with `at` and increase by a millisecond.
+        """
         self.flow.create_table(topic, mode)
         if values:
             self.flow.append(topic.name, self.records(topic, *values, at=at, keys=keys), files)
@@ -74,27 +76,27 @@ class Lake:
     def records(
         self, topic: Topic, *values: dict[str, Any] | None, at: datetime = MONDAY, keys: Sequence[bytes | None] | None = None
     ) -> list[Record]:
-        """What Kafka has after these were sent: offsets count on from call to call."""
+        """Return the records that Kafka has after these were sent. Offsets continue from call to call."""
         first = (at - _EPOCH) // timedelta(milliseconds=1)
         named = keys or [_key(topic, value) for value in values]
         sent = [Sent(first + n, key, value) for n, (key, value) in enumerate(zip(named, values, strict=True))]
         return self._logs.setdefault(topic.name, Log(topic.name, 3)).append(sent)
 
     def export(self, contract: str, *words: str, as_of: datetime = AS_OF, **around: Any) -> Run:
-        """Runs a shipped contract by its name, or one by its text. `around` goes to export.run. Raises ExportError."""
+        """Run a shipped contract by its name, or another by its text. `around` goes to export.run. Raises ExportError."""
         name = self.write_contract(contract) if "\n" in contract else contract
         args = ["--export", name, "--as-of", as_of.isoformat(), *self.target.arguments(), *words]
         parsed = arguments.parse(args, now=max(as_of, runs.utc_now()))
         return Run(self, export.run(parsed, **{"spark": self.spark, "on_phase": _silent} | around))
 
     def write_contract(self, text: str) -> str:
-        """The path under which the job finds it."""
+        """Write a contract and return the path for the job's argument."""
         path = self.folder / f"contract_{next(_numbers)}.toml"
         path.write_text(text, encoding="utf-8")
         return str(path)
 
     def keys(self, below: str = "") -> list[str]:
-        """Keys in the bucket that receives the files."""
+        """Return the keys in the bucket that receives the files."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.target.bucket, Prefix=below)
         return [item["Key"] for page in pages for item in page.get("Contents", [])]
 
@@ -102,14 +104,14 @@ class Lake:
         return self.s3.get_object(Bucket=self.target.bucket, Key=key)["Body"].read()
 
     def published(self, name: str = "things") -> list[str]:
-        """Labels of the windows that anybody can see."""
+        """Return the labels of the published windows."""
         folder = f"{self.target.prefix}/{name}/manifests/"
         return [key.removeprefix(folder).removesuffix(".json") for key in self.keys(folder)]
 
 
 @attrs.frozen
 class Run:
-    """What an export did. Windows are named by their label; without one, the only window is meant."""
+    """The result of an export. Methods take a window's label; without one, the run must have one window."""
 
     lake: Lake
     record: runs.RunRecord
@@ -129,7 +131,7 @@ class Run:
         return json.loads(self.lake.read(key))
 
     def files(self, role: str, label: str | None = None) -> list[bytes]:
-        """Contents of the manifest's files: data, datapackage or report."""
+        """Return the contents of the manifest's files with a role: data, datapackage or report."""
         return [self.lake.read(file["key"]) for file in self.manifest(label)["files"] if file["role"] == role]
 
     def csv(self, label: str | None = None) -> bytes:
@@ -137,7 +139,7 @@ class Run:
         return content
 
     def cells(self, label: str | None = None) -> list[dict[str, str]]:
-        """The file's records as Python's csv reads them."""
+        """Return the file's records as Python's csv reads them."""
         return list(csv.DictReader(io.StringIO(self.csv(label).decode("utf-8-sig"), newline=""), strict=True))
 
     def column(self, name: str, label: str | None = None) -> list[str]:
@@ -145,7 +147,7 @@ class Run:
 
 
 def new_lake(aws: EmbeddedAws, spark: SparkSession, folder: Path) -> Lake:
-    """The environment must lead to `aws`."""
+    """Create a lake. The environment must lead to `aws`."""
     number = next(_numbers)
     target = ExportTarget(bucket=f"lake-{number}", database=f"lkc-t{number}", aggregates_database=f"aggregates_{number}")
     s3 = boto3.client("s3")
@@ -160,7 +162,7 @@ def new_lake(aws: EmbeddedAws, spark: SparkSession, folder: Path) -> Lake:
 
 
 def topic_of(*fields: Sequence[Any], name: str = "things", key: str | None = "id", time: str | None = "at") -> Topic:
-    """A topic of (name, Avro type) or (name, type, default) fields; `id` and `at` come by themselves."""
+    """Return a topic of (name, Avro type) or (name, type, default) fields. `id` and `at` are added."""
     own = [] if key is None else [(key, ["null", "string"], None)]
     own += [] if time is None else [(time, ["null", _TIMESTAMP], None)]
     made = [dict(zip(("name", "type", "default"), each, strict=False)) for each in (*own, *fields)]
@@ -212,4 +214,4 @@ def _key(topic: Topic, value: dict[str, Any] | None) -> bytes | None:
 
 
 def _silent(_window: str, _phase: str) -> None:
-    """Nobody listens."""
+    """Ignore the phases of a run."""

@@ -1,4 +1,4 @@
-"""A deployment file as large as is promised: a hundred tables, shown in Snowflake too, and fifty exports of them."""
+"""The largest deployment file that the documentation promises: a hundred tables, also in Snowflake, and fifty exports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRADES = {
 
 
 def write(root: Path) -> str:
-    """Writes the schema and the contracts below `root`; returns the deployment file, which is dev.toml with these lists."""
+    """Write the schema and the contracts below `root`, and return the deployment file: dev.toml with these lists."""
     for name in ("topics", "exports", "flink"):
         (root / name).mkdir(exist_ok=True)
     (root / "topics" / "stock_trades.avsc").write_text(json.dumps(TRADES))

@@ -1,4 +1,4 @@
-"""An Iceberg catalog in memory with its files on the local disk, for tests that need no AWS."""
+"""An Iceberg catalog in memory with files on the local disk, for tests that need no AWS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 
 
 class LocalCatalog(NoopCatalog, MetastoreCatalog):
-    """What the writer uses of a catalog; everything else raises NotImplementedError."""
+    """The methods of a catalog that the writer calls; all others raise NotImplementedError."""
 
     def __init__(self):
         super().__init__("local")

@@ -1,4 +1,4 @@
-"""What a command promises of the JSON document that it ends with when it is done."""
+"""Reads which keys the JSON document of a successful command has, as the command declares them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.docs.command_line import leaves
 
 
 def leaf(words):
-    """The command of these words, like `export run`."""
+    """Return the command with these words, like `export run`."""
     return dict(leaves(typer.main.get_command(app)))[words]
 
 

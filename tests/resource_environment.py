@@ -1,4 +1,4 @@
-"""What stands around the lifecycle in tests: a clock that tests turn, AWS in memory, and CloudFormation's side of the talk."""
+"""The surroundings of a resource's lifecycle in tests: a manual clock, AWS in memory, and the calls of CloudFormation."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ START = 1_790_000_000.0
 _numbers = itertools.count(1)
 
 
-class TurnedClock:
-    """Stands still but for `sleep`. `on_sleep` is called with the seconds, so that a vendor's clock can go along."""
+class ManualClock:
+    """Advances only by `sleep`. `on_sleep` is called with the seconds, so that a vendor's clock advances too."""
 
     def __init__(self, on_sleep=lambda seconds: None):
         self.now = START
@@ -40,9 +40,9 @@ class TurnedClock:
 
 
 class MemoryDocuments:
-    """Documents as DynamoDB keeps them: JSON, written only over the version that was read.
+    """Stores documents as DynamoDB does: as JSON, and only over the version that was read.
 
-    Who was killed writes nothing more: what `dead` holds is raised in its place.
+    While `dead` is set, each write raises it: a killed function writes nothing.
     """
 
     def __init__(self):
@@ -63,7 +63,7 @@ class MemoryDocuments:
 
 
 class MemorySecrets:
-    """Secrets Manager's two calls. `values` hold the JSON of each secret that exists, None where it has no value yet."""
+    """Implements two calls of Secrets Manager. `values` has the JSON of each existing secret, None for one without a value."""
 
     def __init__(self, **values):
         self.values = dict(values)
@@ -92,8 +92,8 @@ class MemorySecrets:
         return json.loads(self.values[secret_id])
 
 
-class StacksAsTold:
-    """What a test says CloudFormation is doing."""
+class StackStates:
+    """The state of CloudFormation's stacks, as a test sets it."""
 
     def __init__(self):
         self.status = "UPDATE_IN_PROGRESS"
@@ -110,17 +110,17 @@ class StacksAsTold:
 
 
 class Invocations:
-    """One deployment's Lambdas: every call is an invocation of its own, with its own deadline and its own client.
+    """Calls one deployment's Lambda functions. Each call is an invocation with its own deadline and its own client.
 
-    `said` is where the log goes, and `answers` what was given back to CloudFormation or raised.
+    The log goes to `log`. `answers` has what CloudFormation received: answers and errors.
     """
 
-    def __init__(self, connect, clock=None, secrets=None, types=RESOURCE_TYPES, stage="test", said=None):
-        self.clock = clock or TurnedClock()
+    def __init__(self, connect, clock=None, secrets=None, types=RESOURCE_TYPES, stage="test", log=None):
+        self.clock = clock or ManualClock()
         self.documents = MemoryDocuments()
         self.secrets = secrets or MemorySecrets()
-        self.stacks = StacksAsTold()
-        self.said, self.answers = said, []
+        self.stacks = StackStates()
+        self.log, self.answers = log, []
         self._connect = connect
         self._types = types
         self._deployment = Deployment("lakeferry", stage)
@@ -135,7 +135,7 @@ class Invocations:
             secrets=store,
             vendors=dict.fromkeys(("confluent", "snowflake"), lambda: self._connect(deadline, self.clock, store)),
             deadline=deadline,
-            log=open_log(self.said),
+            log=open_log(self.log),
             types=self._types,
         )
 
@@ -156,7 +156,7 @@ class Invocations:
 
 
 class Resource:
-    """A custom resource, as CloudFormation and the provider framework treat it."""
+    """Treats a custom resource as CloudFormation and the provider framework do."""
 
     def __init__(self, invocations, kind, logical_id, stack="lake", **properties):
         self.invocations = invocations
@@ -183,7 +183,7 @@ class Resource:
         return event
 
     def run(self, event, every=5, most=2000):
-        """Through `on_event` and as many `is_complete` as it takes. Raises what the Lambda would tell CloudFormation."""
+        """Call `on_event`, then `is_complete` until it is complete. Raises the error that CloudFormation would receive."""
         answer = self.invocations.on_event(event)
         known = {**event, **answer}
         for _ in range(most):

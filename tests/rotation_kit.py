@@ -12,7 +12,7 @@ from waiting import until
 
 ROOT = Path(__file__).resolve().parents[1]
 _numbers = itertools.count(1)
-#: Ends each step well, and notes it: in the pending version where there is one, by tags, which any version leaves alone.
+#: A function that performs each step of a rotation and records it in a tag of the secret.
 _ECHO = """
 import boto3, json, os
 
@@ -20,7 +20,7 @@ def handler(event, context):
     secrets = boto3.client("secretsmanager")
     secret, token, step = event["SecretId"], event["ClientRequestToken"], event["Step"]
     tags = {tag["Key"]: tag["Value"] for tag in secrets.describe_secret(SecretId=secret)["Tags"]}
-    secrets.tag_resource(SecretId=secret, Tags=[{"Key": "told", "Value": (tags.get("told", "") + " " + step).strip()}])
+    secrets.tag_resource(SecretId=secret, Tags=[{"Key": "steps", "Value": (tags.get("steps", "") + " " + step).strip()}])
     if step == "createSecret":
         secrets.put_secret_value(SecretId=secret, ClientRequestToken=token, SecretString="new", VersionStages=["AWSPENDING"])
     if step == "finishSecret":
@@ -33,7 +33,7 @@ def handler(event, context):
 
 
 def new_function(aws, files, handler, *, role=None, environment=None, timeout=60, name=""):
-    """Its ARN. `files` are texts by path."""
+    """Create a function and return its ARN. `files` has texts by path."""
     name, content = name or f"function-{next(_numbers)}", io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for path, text in files.items():
@@ -64,15 +64,15 @@ def echo(aws, open_to="secretsmanager.amazonaws.com"):
 
 def echoing_secret(aws):
     name = f"echo-{next(_numbers)}"
-    aws.secrets.create_secret(Name=name, SecretString="old", Tags=[{"Key": "told", "Value": ""}])
+    aws.secrets.create_secret(Name=name, SecretString="old", Tags=[{"Key": "steps", "Value": ""}])
     return name
 
 
-def steps_told(aws, name, patience=10.0):
-    """What the function noted, once the rotation has ended."""
+def recorded_steps(aws, name, patience=10.0):
+    """Return the steps that the function recorded, once the rotation has ended."""
     until(lambda: "AWSPENDING" not in str(aws.secrets.describe_secret(SecretId=name)["VersionIdsToStages"]), patience)
     tags = aws.secrets.describe_secret(SecretId=name)["Tags"]
-    return next(tag["Value"] for tag in tags if tag["Key"] == "told").split()
+    return next(tag["Value"] for tag in tags if tag["Key"] == "steps").split()
 
 
 def invoked(aws, source):
@@ -81,11 +81,11 @@ def invoked(aws, source):
 
 
 def lambdas():
-    """Our own functions' code, as it ships."""
+    """Return the code of our functions, as it ships."""
     return {str(file.relative_to(ROOT)): file.read_text() for file in sorted((ROOT / "lambdas").rglob("*.py"))}
 
 
 def least(aws, *arns):
-    """A role that may rotate these secrets, and nothing else."""
+    """Create a role that may rotate these secrets, and nothing else."""
     actions = ["DescribeSecret", "GetSecretValue", "PutSecretValue", "UpdateSecretVersionStage", "ListSecretVersionIds"]
     return aws.new_role(([f"secretsmanager:{each}" for each in actions], list(arns)))

@@ -1,4 +1,4 @@
-"""Jobs, schedules, rules and queues in the embedded AWS, and ways to wait for what they do."""
+"""Creates jobs, schedules, rules and queues in the embedded AWS, and waits for what they do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rotation_kit import new_function
 from waiting import until
 
 _numbers = itertools.count(1)
-#: Keeps what it was called with as an object; its name is the time. A test reads it there.
+#: A function that writes its event to an object named by the time. A test reads the object.
 _NOTING = """
 import json, os, time, boto3
 
@@ -27,7 +27,7 @@ def handler(event, context):
         raise RuntimeError("as it should")
 """
 
-#: A job's script that goes on until an object is there.
+#: A job's script that runs until an object exists.
 _WAITING = """
 import sys, time, boto3
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
@@ -44,7 +44,7 @@ def numbered(prefix):
 
 
 def service_role(aws, service, *statements, **conditions):
-    """The ARN of a role that trusts a service. Each statement is (actions, resources); each condition a global key."""
+    """Create a role that trusts a service, and return its ARN. Statements are (actions, resources); condition keys are global."""
     name = numbered("service-role")
     keys = {f"aws:{key}": value for key, value in conditions.items()}
     trust = {"Effect": "Allow", "Principal": {"Service": f"{service}.amazonaws.com"}, "Action": "sts:AssumeRole"}
@@ -57,7 +57,7 @@ def service_role(aws, service, *statements, **conditions):
 
 
 def new_queue(aws, *, lets_in=None):
-    """Its URL and ARN; `lets_in` is the ARN of a rule."""
+    """Create a queue and return its URL and ARN. `lets_in` is the ARN of a rule that may send to it."""
     url = aws.client("sqs").create_queue(QueueName=numbered("queue"))["QueueUrl"]
     arn = aws.arn("sqs", url.rpartition("/")[2])
     if lets_in:
@@ -68,7 +68,7 @@ def new_queue(aws, *, lets_in=None):
 
 
 def letter(aws, url, patience=20.0):
-    """The body of the message in a queue, and its attributes as texts. Both are empty where none comes."""
+    """Return the body of the message in a queue, and its attributes as texts. Both are empty without a message."""
     sqs = aws.client("sqs")
     result = until(lambda: sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"]).get("Messages"), patience)
     if not result:
@@ -78,7 +78,10 @@ def letter(aws, url, patience=20.0):
 
 
 def new_job(aws, script, *statements, modules=None, arguments=None, role=None, runs=1, **given):
-    """Its name. `script` is a text; `modules` are texts of a zip by path; the role may read them and what `statements` say."""
+    """Create a job and return its name.
+
+    `modules` has the texts of a zip by path. The role may read script and zip, and has `statements`.
+    """
     bucket, name = aws.new_bucket(), numbered("job")
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
@@ -100,7 +103,7 @@ def new_job(aws, script, *statements, modules=None, arguments=None, role=None, r
 
 
 def ended(aws, job, run, patience=20.0):
-    """The record of a run that has ended."""
+    """Wait for the end of a run, and return its record."""
 
     def result():
         record = aws.glue.get_job_run(JobName=job, RunId=run)["JobRun"]
@@ -110,13 +113,13 @@ def ended(aws, job, run, patience=20.0):
 
 
 def run(aws, job, **arguments):
-    """The record of a new run, once it has ended."""
+    """Start a run, and return its record once it has ended."""
     given = {f"--{name}": value for name, value in arguments.items()}
     return ended(aws, job, aws.glue.start_job_run(JobName=job, Arguments=given)["JobRunId"])
 
 
 def goes_on(aws, job, run_id):
-    """True once it is RUNNING; None where it ended at once."""
+    """Wait until a run is RUNNING. Return True, or None if it ended at once."""
     states = ("STARTING", "RUNNING")
 
     def state():
@@ -130,7 +133,7 @@ def group_arn(aws, group="default"):
 
 
 def starter(aws, *statements, group="default"):
-    """A role that schedules of a group may take."""
+    """Create a role that schedules of a group may assume."""
     return service_role(aws, "scheduler", *statements, SourceArn=group_arn(aws, group))
 
 
@@ -147,7 +150,7 @@ def new_schedule(aws, arn, role, expression="cron(0 6 ? * MON *)", *, input=None
 
 
 def control(aws, path, **given):
-    """What a control of the embedded AWS answers; empty where there is none."""
+    """Return the answer of one of the embedded AWS's controls. It is empty without such a control."""
     request = urllib.request.Request(f"{aws.server.url}/_simulator/{path}", data=json.dumps(given).encode(), method="POST")
     try:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
@@ -178,13 +181,13 @@ def noting_function(aws, *statements, fails="", **configured):
 
 
 def new_rule(aws, pattern):
-    """Its name and ARN."""
+    """Create a rule and return its name and ARN."""
     name = numbered("rule")
     return name, aws.client("events").put_rule(Name=name, EventPattern=json.dumps(pattern))["RuleArn"]
 
 
 def aim(aws, rule, function, *, permitted=True, **target):
-    """Makes the function the rule's target; `permitted` says whether its policy lets the rule in."""
+    """Make the function a target of the rule. `permitted`: also let the rule invoke it."""
     name, arn = rule
     if permitted:
         aws.functions.add_permission(
@@ -198,12 +201,12 @@ def aim(aws, rule, function, *, permitted=True, **target):
 
 
 def patience(aws):
-    """Seconds. Stock MiniStack gets less: nothing is to come of it."""
+    """Return the seconds to wait. Unpatched MiniStack gets less time, because nothing is expected to happen there."""
     return 4.0 if aws.server.stock else 30.0
 
 
 def busy_job(aws):
-    """A job with a run that goes on until the object `go` is there, and the bucket."""
+    """Start a job's run that continues until the object `go` exists. Return the job, the bucket and the run's id."""
     bucket = aws.new_bucket()
     sees = (["s3:ListBucket"], f"arn:aws:s3:::{bucket}")
     job = new_job(aws, _WAITING, sees, arguments={"--bucket": bucket})

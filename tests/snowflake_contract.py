@@ -1,9 +1,9 @@
-"""Checks requests and responses of the SQL API against what Snowflake documents.
+"""Checks requests and responses of the SQL API against Snowflake's documentation.
 
 The JSON schemas have the fields, types and statuses of two documents:
 <https://github.com/snowflakedb/snowflake-rest-api-specs> (`specifications/sqlapi.yaml`, version 2.0.0, at commit
 4d5b8abef4957fcbba7bccb7b6af79930d7b059d) and <https://docs.snowflake.com/en/developer-guide/sql-api/reference>.
-Other fields are refused, so that a typo is seen.
+Other fields are refused, which finds typing mistakes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _list(items, **more):
     return {"type": "array", "items": items, **more}
 
 
-#: Snowflake sends null for what a column's type doesn't have, and the names of the table; the specification has neither.
+#: Snowflake sends null for attributes that a column's type doesn't have, and the table's names; the specification has neither.
 _OPTIONAL = {"type": ["integer", "null"], "minimum": 0}
 _COLUMN = _object(
     "name type",
@@ -67,7 +67,7 @@ _STATUS = _object("statementHandle", **_HEAD)
 _FAILURE = _object("message statementHandle", **_HEAD)
 _RESULT = _object("code statementHandle resultSetMetaData data", **_HEAD, resultSetMetaData=_METADATA, data=_DATA)
 _PARTITION = _object("data", data=_DATA)
-#: The specification has no schema for calls that were refused; the reference shows code and message.
+#: The specification has no schema for refused calls; the reference shows code and message.
 _REFUSAL = _object("code message", code=_HEAD["code"], message=TEXT)
 _REFUSALS = dict.fromkeys((400, 401, 403, 404, 405, 415, 429, 500, 503, 504), _REFUSAL)
 

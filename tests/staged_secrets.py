@@ -1,7 +1,7 @@
-"""Secrets Manager in memory, strict about versions and labels as AWS documents them, and the side of AWS in a rotation.
+"""Secrets Manager in memory, as strict about versions and labels as AWS documents, and AWS's part in a rotation.
 
-A label is on one version at a time. A token is a version's id and is written once. Moving AWSCURRENT moves AWSPREVIOUS along.
-RotateSecret labels a version without a value, and is refused while another rotation is under way.
+A label is on one version at a time. A token is a version's id and is written once. Moving AWSCURRENT also moves AWSPREVIOUS.
+RotateSecret labels a version without a value, and is refused while another rotation is in progress.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _numbers = itertools.count(1)
 
 
 class Held:
-    """One secret. `versions` are [value or None, labels, created] by id; `history` tells when which version became current."""
+    """One secret. `versions` has [value or None, labels, created] by id; `history` has when each version became current."""
 
     def __init__(self, name, tags):
         self.name, self.tags = name, tags
@@ -36,14 +36,14 @@ class Held:
 
 
 class StagedSecrets:
-    """`clock` is AWS's. `meet` is told each call and does it: a test may let it fail before or after."""
+    """`clock` is AWS's. `on_call` receives each call and makes it, so that a test can fail before or after it."""
 
-    def __init__(self, clock, meet=lambda operation, call: call()):
-        self._clock, self._meet = clock, meet
+    def __init__(self, clock, on_call=lambda operation, call: call()):
+        self._clock, self._on_call = clock, on_call
         self.all = {}
         self.ever = set()
 
-    # What a test does
+    # Called by tests
 
     def new(self, name, value=None, **tags):
         held = self.all[name] = self.all[f"arn:{name}"] = Held(name, tags)
@@ -53,7 +53,7 @@ class StagedSecrets:
         return held
 
     def start(self, name, version=None):
-        """RotateSecret: the version to rotate to. One that is under way is tried again, as AWS does."""
+        """Start a rotation as RotateSecret does, and return its version. A rotation in progress is tried again, as AWS does."""
         held = self.all[name]
         pending = held.labelled(PENDING)
         if pending and pending != held.labelled(CURRENT):
@@ -63,33 +63,33 @@ class StagedSecrets:
         return version
 
     def ended(self, name, version):
-        """What AWS does once the four steps have succeeded."""
+        """End a rotation after its four steps, as AWS does."""
         held = self.all[name]
         held.versions[version][1].discard(PENDING)
         held.rotated = self._clock.time()
 
     def detach(self, name):
-        """Somebody takes AWSPENDING away by hand."""
+        """Remove AWSPENDING, as somebody can do by hand."""
         for _, labels, _ in self.all[name].versions.values():
             labels.discard(PENDING)
 
-    # What AWS answers
+    # Called by the function, through boto3
 
     def describe_secret(self, **asked):
-        return self._meet("DescribeSecret", lambda: self._describe(self._find(asked, deleted=True)))
+        return self._on_call("DescribeSecret", lambda: self._describe(self._find(asked, deleted=True)))
 
     def get_secret_value(self, **asked):
-        return self._meet("GetSecretValue", lambda: self._get(self._find(asked), asked))
+        return self._on_call("GetSecretValue", lambda: self._get(self._find(asked), asked))
 
     def put_secret_value(self, **asked):
         def put():
             stages = asked.get("VersionStages", [CURRENT])
             return self._put(self._find(asked), asked["ClientRequestToken"], asked["SecretString"], stages)
 
-        return self._meet("PutSecretValue", put)
+        return self._on_call("PutSecretValue", put)
 
     def update_secret_version_stage(self, **asked):
-        return self._meet("UpdateSecretVersionStage", lambda: self._update(self._find(asked), asked))
+        return self._on_call("UpdateSecretVersionStage", lambda: self._update(self._find(asked), asked))
 
     def list_secret_version_ids(self, **asked):
         def listed():
@@ -97,7 +97,7 @@ class StagedSecrets:
             shown = [(one, labels) for one, (_, labels, _) in versions if labels or asked.get("IncludeDeprecated")]
             return {"Versions": [{"VersionId": one, "VersionStages": sorted(labels)} for one, labels in shown]}
 
-        return self._meet("ListSecretVersionIds", listed)
+        return self._on_call("ListSecretVersionIds", listed)
 
     def _find(self, asked, deleted=False):
         held = self.all.get(asked["SecretId"])
@@ -171,7 +171,7 @@ class StagedSecrets:
 
 
 def token():
-    """A new one each time, and the same in each run."""
+    """Return a new token. Each run of the tests has the same tokens."""
     return f"{next(_numbers):08d}-0000-4000-8000-000000000000"
 
 

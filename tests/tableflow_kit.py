@@ -1,4 +1,4 @@
-"""What the tests of the Tableflow writer share: topics and a writer over a catalog in memory."""
+"""Topics, and a Tableflow writer with a catalog in memory."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def writer(folder, naming="DEFAULT"):
 
 
 def glue_catalog(aws):
-    """PyIceberg's catalog over the Glue of an embedded AWS, as its root."""
+    """Return PyIceberg's catalog over the Glue of an embedded AWS, with the root user's credentials."""
     keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": aws.server.region}
     endpoints = {"glue.endpoint": aws.server.url, "s3.endpoint": aws.server.url}
     return load_catalog("lake", type="glue", **{"glue.skip-name-validation": "true", **endpoints, **keys})
 
 
 def topic_of(*fields, name="things"):
-    """A topic of (name, type) or (name, type, default) fields."""
+    """Return a topic of (name, type) or (name, type, default) fields."""
     made = [dict(zip(("name", "type", "default"), each, strict=False)) for each in fields]
     return Topic(name, {"type": "record", "name": "Thing", "fields": made})
 
@@ -38,7 +38,7 @@ def sent(key, value, time=1_793_610_000_000):
 
 
 def numbered(count, start=0):
-    """Records whose field `n` counts up, ten keys in turn."""
+    """Return records whose field `n` counts up, with ten keys in turn."""
     return Log("things", 6).append(sent(f"k{n % 10}", {"n": n}, 1_793_610_000_000 + n) for n in range(start, start + count))
 
 

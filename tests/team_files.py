@@ -1,4 +1,4 @@
-"""The files that a team starts from: workflows, hooks, devcontainer; the commands in them, and what is wrong with them."""
+"""Reads the files that a team starts from (workflows, hooks, devcontainer), and lists what is wrong with their commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOOKS = Path(".pre-commit-config.yaml")
 CONTAINER = Path(".devcontainer/devcontainer.json")
 _VARIABLE = re.compile(r'"\$\w+"')
 _PINNED = re.compile(r"[\w-]+/[\w./-]+@(v\d+(\.\d+)*|[0-9a-f]{40})")
-#: Of a job that doesn't deploy nothing more is asked.
+#: Shell commands that are not checked.
 _SHELL = ("echo ", "export ", "rm ")
 
 
@@ -33,7 +33,7 @@ def all_of(root: Path) -> list[Path]:
 
 
 def commands(file: Path) -> list[str]:
-    """Every command line that the file runs."""
+    """Return every command line that the file runs."""
     return [line for text in _scripts(load(file)) for line in text.splitlines() if line.strip()]
 
 
@@ -42,13 +42,13 @@ def wrong_commands(file: Path, app: typer.Typer, root: Path) -> list[str]:
 
 
 def unpinned(workflow: dict[str, Any]) -> list[str]:
-    """Actions of others that name a branch, or no version."""
+    """Return third-party actions that name a branch or no version."""
     used = [step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
     return [one for one in used if not _PINNED.fullmatch(one)]
 
 
 def risks(workflow: dict[str, Any]) -> Iterator[str]:
-    """What would give a job more than it needs."""
+    """Return what gives a job more permissions than it needs."""
     text = json.dumps(workflow)
     if "secrets." in text:
         yield "asks for a stored secret"
@@ -72,7 +72,7 @@ def _forgets(step: dict[str, Any]) -> bool:
 
 
 def _scripts(node: Any) -> Iterator[str]:
-    """Texts below the keys under which these formats have commands."""
+    """Yield texts below the keys that contain commands in these formats."""
     if isinstance(node, list):
         for each in node:
             yield from _scripts(each)

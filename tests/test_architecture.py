@@ -1,4 +1,4 @@
-"""The tree follows docs/contributing/architecture.md. For each rule, a test plants what breaks it and sees it reported."""
+"""The source tree follows docs/contributing/architecture.md. For each rule, a test plants a violation and sees it reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import repository_rules as rules
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
 LINTER = Path(sys.executable).with_name("lint-imports")
-#: For each contract of import-linter, by name, a module and the line that breaks it.
+#: By name, for each contract of import-linter: a module, and a line that breaks the contract.
 VIOLATIONS = {
     "The product knows neither the tools that build its documentation nor its simulators": (
         "glue_jobs/runs.py",

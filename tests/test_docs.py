@@ -1,4 +1,4 @@
-"""The documentation says what the code does: pages, links, commands and snippets. Each check is seen to catch a defect."""
+"""The documentation agrees with the code: pages, links, commands and snippets. Each check has a test that it finds a defect."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def only(page, language):
     return text
 
 
-# --- pages that are made from the code
+# --- pages that are generated from the code
 
 
-def test_made_pages_say_what_the_code_says():
+def test_generated_pages_are_up_to_date():
     assert pages.stale() == [], "run `python -m tools.docs`"
 
 
-def test_a_changed_a_missing_and_a_left_over_page_are_found(tmp_path):
+def test_a_changed_a_missing_and_an_outdated_page_are_found(tmp_path):
     pages.write(tmp_path)
     assert pages.stale(tmp_path) == []
     changed = tmp_path / "expressions.md"
@@ -73,7 +73,7 @@ def test_a_changed_a_missing_and_a_left_over_page_are_found(tmp_path):
     assert pages.stale(tmp_path) == ["expressions.md", "iam.md", "old.md"]
 
 
-def test_the_schema_for_editors_takes_what_ships_and_refuses_what_is_wrong():
+def test_the_schema_for_editors_accepts_shipped_files_and_refuses_mistakes():
     schema = json.loads((pages.FOLDER / "export.schema.json").read_text())
     Draft202012Validator.check_schema(schema)
     for name in contracts.shipped():
@@ -83,14 +83,14 @@ def test_the_schema_for_editors_takes_what_ships_and_refuses_what_is_wrong():
         assert "windwo" in wrong.message
 
 
-def test_a_key_without_a_meaning_stops_the_making():
+def test_a_key_without_a_description_stops_the_generation():
     with pytest.raises(LookupError, match=r"differ: rows\.new"):
         documents._page("Manifest", "", [{"rows": {"new": 1}}], {})
 
 
 @pytest.mark.parametrize(("file", "function"), [("export.py", "_export_or_explain"), ("window.py", "_incomplete_document")])
 def test_keys_of_a_window_that_was_not_published_are_described(file, function):
-    """They stand in the sources as literals; every one of them has its meaning on the page."""
+    """These keys are literals in the sources; the page must describe each of them."""
     tree = ast.parse((ROOT / "glue_jobs" / file).read_text())
     (body,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
     written = {key.value for node in ast.walk(body) if isinstance(node, ast.Dict) for key in node.keys}
@@ -112,7 +112,7 @@ FIELDS = {
 
 @pytest.mark.parametrize("heading", FIELDS)
 def test_each_field_of_a_secret_is_described(heading):
-    """The page is written by hand: it explains, beside each field, what no code knows."""
+    """The page is written by hand, because the code doesn't contain the explanations."""
     section = SECRETS.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `([^`]+)`", section, re.MULTILINE) == FIELDS[heading]
 
@@ -129,7 +129,7 @@ def test_the_settings_of_a_rotation_are_described():
 # --- links
 
 
-def test_links_lead_somewhere():
+def test_links_are_valid():
     assert docs_reader.broken_links(ROOT) == []
 
 
@@ -156,11 +156,11 @@ def test_a_page_outside_the_index_is_found(tmp_path):
     assert docs_reader.pages_without_a_link(tmp_path) == ["docs/how-to/b.md"]
 
 
-def test_sources_name_pages_that_are_there():
+def test_pages_named_in_sources_exist():
     assert docs_reader.broken_pointers(ROOT, PACKAGES) == []
 
 
-def test_a_source_that_names_no_page_is_found(tmp_path):
+def test_a_missing_page_named_in_a_source_is_found(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("# Here\n")
     (tmp_path / "code").mkdir()
@@ -168,17 +168,17 @@ def test_a_source_that_names_no_page_is_found(tmp_path):
     assert docs_reader.broken_pointers(tmp_path, ("code",)) == ["code/one.py: docs/a.md#there", "code/one.py: docs/b.md"]
 
 
-def test_names_of_files_in_sentences_are_names_of_files():
+def test_files_named_in_sentences_exist():
     assert docs_reader.broken_names(ROOT) == []
 
 
-def test_a_sentence_that_names_no_file_is_found(tmp_path):
+def test_a_missing_file_named_in_a_sentence_is_found(tmp_path):
     (tmp_path / "stacks").mkdir()
     (tmp_path / "README.md").write_text("`stacks/`, `stacks/lake.py`, `exports/weekly.toml`, `exports/weekly/data`, `out/a.py`\n")
     assert docs_reader.broken_names(tmp_path) == ["README.md: stacks/lake.py", "README.md: exports/weekly.toml"]
 
 
-def test_each_code_has_the_heading_that_messages_lead_to():
+def test_each_error_code_has_a_heading_that_messages_link_to():
     page = docs_reader.anchors(ROOT / errors.PAGE)
     assert [entry.page for entry in errors.catalogue().values() if entry.page.partition("#")[2] not in page] == []
 
@@ -235,7 +235,7 @@ def test_python_on_pages_compiles(text):
     compile(text, "page", "exec")
 
 
-def test_the_tutorial_fits_together(tmp_path):
+def test_the_steps_of_the_tutorial_agree(tmp_path):
     avro = json.loads(only(TUTORIAL, "json"))
     events = tmp_path / "deliveries.jsonl"
     events.write_text(only(TUTORIAL, "jsonl"))
@@ -291,14 +291,14 @@ def test_readme_is_short_and_names_the_two_commands():
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/in-your-own-accounts.md"])
-def test_what_a_day_costs_is_what_is_reckoned(page):
+def test_the_cost_of_a_day_on_the_page_is_the_calculated_one(page):
     a_day = render.a_day(cost.estimate(load_stage("dev")))
     assert f"between {a_day.replace(' to ', ' and ')}" in (ROOT / page).read_text()
 
 
 @attrs.frozen
 class Ran:
-    """What .ci/run did with a `make` of ours in place of the real one."""
+    """The result of .ci/run with a stub in place of `make`."""
 
     exit_code: int
     last: str
@@ -307,7 +307,7 @@ class Ran:
 
 @pytest.fixture
 def ci_run(tmp_path):
-    """Runs .ci/run from elsewhere, with a `make` that says how it was called, prints lines and ends with a code."""
+    """Return a function that runs .ci/run with a stub of `make`, which prints its arguments and lines and exits with a code."""
     make = tmp_path / "make"
 
     def run(output, code):
@@ -335,6 +335,6 @@ def test_ci_ends_with_the_closing_line_and_the_code_of_a_failure(ci_run):
     assert (ran.exit_code, ran.last) == (2, "1 failed, 11 passed in 63.21s (0:01:03)")
 
 
-def test_ci_tells_what_there_is_when_nothing_ran(ci_run):
+def test_ci_ends_with_the_last_line_of_output_when_no_test_ran(ci_run):
     ran = ci_run("'setup failed: no network'", 2)
     assert (ran.exit_code, ran.last) == (2, "setup failed: no network")

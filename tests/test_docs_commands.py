@@ -1,4 +1,4 @@
-"""Commands on pages are commands: what `lakeferry` and `make` would say to each, without running it. Defects are caught."""
+"""Commands on pages are valid `lakeferry` and `make` commands. The tests of the checker plant defects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MAKEFILE = ROOT / "Makefile"
 
 
-def test_commands_on_pages_are_commands():
+def test_commands_on_pages_are_valid():
     found = list(docs_commands.of_pages(ROOT))
     assert len([one for one in found if one.whole]) > 60
     assert len([one for one in found if not one.whole]) > 40
@@ -82,6 +82,6 @@ def test_commands_are_found_in_snippets_and_in_sentences(tmp_path):
     assert len(docs_commands.wrong(app, tmp_path)) == 3
 
 
-def test_an_option_that_is_not_there_is_wrong():
+def test_an_unknown_option_is_found():
     assert docs_commands.wrong_words(app, ["cost", "--no-such-option"])
     assert docs_commands.wrong_words(app, ["no-such-command"])

@@ -1,4 +1,4 @@
-"""The steps that docs/contributing/architecture.md lists for a new resource type are those that each existing type took."""
+"""Each resource type has a file for every step that docs/contributing/architecture.md lists for a new type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lambdas.custom_resources.registry import RESOURCE_TYPES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "contributing" / "architecture.md"
-#: What the file of a step holds for a type, by the step's number. Step 4 is a folder: its rules are proven by the life of step 5.
+#: By the step's number, the text that its file has for a type. Step 4 is a folder; the life of step 5 tests its rules.
 EVIDENCE = {
     1: r'TYPE: ClassVar\[str\] = "{type}"',
     2: r"^def create\(.*^def is_ready\(.*^def update\(.*^def delete\(.*^def find_existing\(",

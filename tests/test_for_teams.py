@@ -1,4 +1,4 @@
-"""What a team starts from can be read, calls only what there is, and asks for few rights. Defects are caught."""
+"""The files that a team starts from are valid, call existing commands only, and ask for few permissions. Defects are found."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def name(file):
 
 
 @pytest.mark.parametrize("file", FILES, ids=name)
-def test_commands_in_files_for_teams_are_commands(file):
+def test_commands_in_files_for_teams_are_valid(file):
     assert team_files.load(file)
     assert team_files.wrong_commands(file, app, ROOT) == []
 
@@ -50,7 +50,7 @@ def test_commands_are_found_wherever_a_format_has_them():
     }
 
 
-def test_a_change_is_linted_and_tested_and_a_night_does_the_rest():
+def test_workflows_test_each_change_and_the_rest_at_night():
     each, night = {"make lint", "make test", "make test-slow", "make deployments"}, {"make nightly", "make audit"}
     assert each <= set(team_files.commands(ROOT / team_files.WORKFLOWS / "check.yml"))
     assert night == set(team_files.commands(ROOT / team_files.WORKFLOWS / "nightly.yml"))
@@ -58,13 +58,13 @@ def test_a_change_is_linted_and_tested_and_a_night_does_the_rest():
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=name)
-def test_workflows_use_versions_and_ask_for_little(file):
+def test_workflows_pin_actions_and_have_few_permissions(file):
     workflow = team_files.load(file)
     assert team_files.unpinned(workflow) == []
     assert list(team_files.risks(workflow)) == []
 
 
-def test_a_stage_is_deployed_within_its_environment_by_credentials_that_last_as_long_as_the_job():
+def test_a_stage_is_deployed_in_its_environment_with_temporary_credentials():
     (job,) = DEPLOY["jobs"].values()
     (assume,) = [step["with"] for step in job["steps"] if "configure-aws" in step.get("uses", "")]
     assert job["environment"] == job["env"]["STAGE"]

@@ -1,4 +1,4 @@
-"""What is installed is what was locked, byte for byte; and the linter bans what would run somebody else's text."""
+"""Lock files pin every package by its hash, and the linter bans calls that would run foreign code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PIN = re.compile(r"^([a-z0-9][\w.-]*(?:\[[\w,-]+\])?)==\S+")
 
 
 def without_hashes(text):
-    """Names that are pinned and have no hash after them, and lines that pin nothing."""
+    """Return pinned names without a hash, and lines without a pin."""
     pinned = text.replace("\\\n", " ").splitlines()
     wanted = [line.strip() for line in pinned if line.strip() and not line.strip().startswith("#")]
     return [line[:60] for line in wanted if not (_PIN.match(line) and "--hash=sha256:" in line)]
@@ -38,11 +38,11 @@ def test_every_pin_has_its_hashes(lock):
 
 
 @pytest.mark.parametrize("line", ["requests==2.34.2\n", "requests>=2 \\\n    --hash=sha256:00\n", "-e .\n"])
-def test_a_pin_without_a_hash_would_be_seen(line):
+def test_a_pin_without_a_hash_is_found(line):
     assert without_hashes(line)
 
 
-#: What would run somebody else's text, and the rule that says so.
+#: Code that would run foreign text, and the rule that bans it.
 BANNED = {
     "S301": "import pickle\npickle.loads(b'')\n",
     "S506": "import yaml\nyaml.load('')\n",
@@ -52,7 +52,7 @@ BANNED = {
 }
 
 
-def test_no_setting_of_the_linter_allows_what_runs_foreign_text(tmp_path):
+def test_the_linter_bans_code_that_runs_foreign_text(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for room in (tmp_path / name for name in ("lambdas/shared", "glue_jobs", "stacks", "lakeferry")):
         room.mkdir(parents=True)

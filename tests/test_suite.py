@@ -1,4 +1,4 @@
-"""How the suite itself runs: no test waits for ever, what is skipped is listed, and it runs in the background of a shell."""
+"""The suite stops hanging tests, lists skipped tests, and can be interrupted when it runs in the background."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_interrupt_reaches_a_child():
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """What pytest printed of the planted tests, with the suite's own settings and interrupts ignored."""
+    """Return pytest's output for planted tests, with the suite's settings and with interrupts ignored."""
     root = tmp_path_factory.mktemp("suite")
     (root / "test_planted.py").write_text(PLANTED)
     shutil.copy(ROOT / "tests" / "conftest.py", root / "conftest.py")
@@ -50,7 +50,7 @@ def ran(tmp_path_factory):
         capture_output=True,
         text=True,
         timeout=120,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # as `command &` in a script
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # like `command &` in a script
     )
     return done.stdout
 

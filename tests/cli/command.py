@@ -1,4 +1,4 @@
-"""`lakeferry …` as a process: its exit code, and what it says on either stream."""
+"""Runs `lakeferry …` as a process, and returns its exit code and its output."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _numbers = itertools.count(1)
 
 
 @attrs.frozen
-class Said:
+class CommandResult:
     code: int
     out: str
     err: str
 
     @property
     def document(self) -> dict[str, Any]:
-        """Standard output, which holds one JSON document on one line and nothing else."""
+        """Return the JSON document on standard output, which has one line and nothing else."""
         assert self.out.count("\n") == 1, self.out + self.err
         assert self.out.endswith("\n")
         found = json.loads(self.out)
@@ -39,7 +39,7 @@ class Said:
 
 @attrs.frozen
 class Clone:
-    """A checkout in `root`."""
+    """A checkout in the folder `root`."""
 
     root: Path
 
@@ -50,7 +50,7 @@ class Clone:
         changes: Mapping[str, str | None] = {},
         limits: Callable[[], None] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """With `world`, the environment names it and its AWS. `changes` to the environment come last; None takes out."""
+        """Start a command. `target` sets the environment of an export; `changes` override variables, and None removes one."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME", "TMPDIR") if name in os.environ}
         environment: dict[str, str | None] = {**kept, **(naming(target) if target else {}), **changes}
         return subprocess.Popen(
@@ -64,19 +64,19 @@ class Clone:
             preexec_fn=limits,  # noqa: PLW1509 - it sets limits of the child, and takes no lock
         )
 
-    def run(self, *words: str, patience: float = PATIENCE, **around: Any) -> Said:
+    def run(self, *words: str, patience: float = PATIENCE, **around: Any) -> CommandResult:
         process = self.start(*words, **around)
-        return self.said(process, patience=patience)
+        return self.finish(process, patience=patience)
 
-    def said(self, process: subprocess.Popen[bytes], before: bytes = b"", patience: float = PATIENCE) -> Said:
-        """What it says from now on, which is kept for those who search it, with its exit code."""
+    def finish(self, process: subprocess.Popen[bytes], before: bytes = b"", patience: float = PATIENCE) -> CommandResult:
+        """Wait for the process and return its result. Keep the output in a file, which the search for secrets reads."""
         out, err = process.communicate(timeout=patience)
-        (self.root / f"said-{next(_numbers)}.txt").write_bytes(out + before + err)
-        return Said(process.returncode, out.decode(), (before + err).decode())
+        (self.root / f"output-{next(_numbers)}.txt").write_bytes(out + before + err)
+        return CommandResult(process.returncode, out.decode(), (before + err).decode())
 
 
 def naming(target: ExportTarget) -> dict[str, str]:
-    """The environment that leads to it."""
+    """Return the environment variables that lead to a target."""
     assert target.embedded_url
     return settings.client_environment(target.embedded_url) | {
         "AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID,

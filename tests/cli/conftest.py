@@ -1,4 +1,4 @@
-"""The command line in processes of its own, as people and programs call it."""
+"""Fixtures for tests that run the command line as a process of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rehearsal.harness import copy_project
 
 @pytest.fixture(scope="session", autouse=True)
 def no_secret_is_written_down(tmp_path_factory):
-    """At the end: no file that the tests here have made, and nothing that a command has said, holds a key in any form."""
+    """Check at the end that no file of these tests and no output of a command holds a key in any form."""
     yield
     canary = Canary()
     canary.look_below(tmp_path_factory.getbasetemp())
@@ -21,12 +21,12 @@ def no_secret_is_written_down(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def clone(tmp_path_factory) -> Clone:
-    """A checkout of its own: what a demo leaves in the tree is not the developer's. It shares what set-up has made."""
+    """Copy the project, so that a demo doesn't write into the developer's checkout. The copy shares the installed packages."""
     root = tmp_path_factory.mktemp("clone")
     copy_project(root)
     return Clone(root)
 
 
 @pytest.fixture
-def voice() -> Output:
+def quiet_output() -> Output:
     return Output(quiet=True)

@@ -1,4 +1,4 @@
-"""A user who deploys a stage into stand-ins by the commands, and produces records as a producer of the user's own."""
+"""A user who deploys a stage to the stand-ins with commands, and produces records to its topics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import attrs
 import fastavro
 import requests
-from command import Clone, Said
+from command import Clone, CommandResult
 
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext
@@ -28,19 +28,19 @@ def bootstrap(ctx: DeploymentContext, root: Path) -> Cdk:
 
 @attrs.frozen
 class Operator:
-    """Calls `lakeferry` as a user of these stand-ins."""
+    """Calls `lakeferry` as a user of the stand-ins does."""
 
     clone: Clone
     environment: SimulatedEnvironment
     ctx: DeploymentContext
 
-    def call(self, *words, code=0) -> Said:
-        said = self.clone.run(*words, "--stage", self.ctx.stage, "--json", changes=self.environment.variables, patience=1500)
-        assert said.code == code, f"{words}\n{said.err[-4000:]}{said.out}"
-        return said
+    def call(self, *words, code=0) -> CommandResult:
+        result = self.clone.run(*words, "--stage", self.ctx.stage, "--json", changes=self.environment.variables, patience=1500)
+        assert result.code == code, f"{words}\n{result.err[-4000:]}{result.out}"
+        return result
 
     def produce(self, topic, values):
-        """As a producer of the user's own: with the keys in Secrets Manager, by Kafka's REST interface."""
+        """Produce records over Kafka's REST API with the keys in Secrets Manager."""
         cluster = f"{self.environment.confluent['url']}/cmk/v2/clusters/{self.output('KafkaClusterId')}"
         cloud = self.environment.confluent["cloud_api_key"], self.environment.confluent["cloud_api_secret"]
         query = {"environment": self.output("EnvironmentId")}
@@ -68,6 +68,6 @@ class Operator:
         return next(each["OutputValue"] for each in described["Outputs"] if each["OutputKey"] == name)
 
     def stacks(self):
-        """Status by name."""
+        """Return each stack's status by its name."""
         found = self.ctx.client("cloudformation").describe_stacks()["Stacks"]
         return {each["StackName"]: each["StackStatus"] for each in found if each["StackName"] in self.ctx.stacks}

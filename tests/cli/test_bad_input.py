@@ -1,4 +1,4 @@
-"""What is wrong with a command's input is found before anything is started: one message, with the cause and what to do."""
+"""Wrong input is found before anything starts. The one message has the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lakeferry(*words):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A folder with a schema, a contract and events that are right."""
+    """A folder with a valid schema, contract and events file."""
     monkeypatch.chdir(tmp_path)
     for name, text in {"things.avsc": SCHEMA, "mine.toml": CONTRACT, "events.jsonl": GOOD}.items():
         (tmp_path / name).write_text(text)
@@ -31,7 +31,7 @@ def files(tmp_path, monkeypatch):
 
 
 OWN = ("--topic", "things", "--schema", "things.avsc", "--export", "mine.toml")
-#: Options of the demo, the code, and what the message says.
+#: Options of the demo, the error code, and what the message contains.
 DEMO = {
     "a topic without events": (("--topic", "things"), "DEMO-TOPIC", "--events and --topic"),
     "no such file": (("--events", "none.jsonl", *OWN), "DEMO-FILE", "none.jsonl can't be read: No such file"),
@@ -60,7 +60,7 @@ def test_options_of_the_demo(case):
     assert answer.stderr.count(code) == 1
 
 
-#: Lines of a file of events, and what is said about them.
+#: The text of an events file, and what the message contains.
 EVENTS = {
     "not JSON": (GOOD + GOOD + "{nonsense\n", ["line 3"]),
     "no object": ("7\n", ["line 1"]),
@@ -98,7 +98,7 @@ def test_a_folder_that_is_missing_can_be_written_and_is_not_made_yet(files):
     assert not (files / "one").exists()
 
 
-def test_a_deployment_that_the_rehearsal_has_no_checks_for_is_refused_before_anything_is_started(files):
+def test_a_deployment_without_rehearsal_checks_is_refused_before_anything_starts(files):
     for more in ((), ("--keep",), ("--faults", "7")):
         answer = lakeferry("rehearse", "--stage", "prod", *more, "--json")
         document = json.loads(answer.stdout)
@@ -109,12 +109,12 @@ def test_a_deployment_that_the_rehearsal_has_no_checks_for_is_refused_before_any
 
 
 @pytest.mark.slow
-def test_a_rehearsal_installs_flink_itself_and_says_why_it_could_not(clone, tmp_path):
-    said = clone.run("rehearse", "--json", changes={"UV_OFFLINE": "1", "UV_CACHE_DIR": str(tmp_path)})
+def test_a_rehearsal_installs_flink_and_reports_why_it_could_not(clone, tmp_path):
+    result = clone.run("rehearse", "--json", changes={"UV_OFFLINE": "1", "UV_CACHE_DIR": str(tmp_path)})
     shutil.rmtree(clone.root / ".venv-flink")
-    assert (said.code, said.document["code"]) == (3, "NO-FLINK")
-    assert "setup Flink into .venv-flink" in said.err
-    assert "network" in said.document["hint"]
+    assert (result.code, result.document["code"]) == (3, "NO-FLINK")
+    assert "setup Flink into .venv-flink" in result.err
+    assert "network" in result.document["hint"]
     assert not (clone.root / "out").exists()
 
 
@@ -139,7 +139,7 @@ def test_a_contract_that_is_right_is_described(files):
 
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize(("words", "code"), [(("none.toml",), "EXP-CONTRACT"), (("mine.toml",), "EXP-SCHEMA")])
-def test_what_a_contract_is_checked_against_must_be_there(words, code):
+def test_a_missing_contract_or_schema_is_reported(words, code):
     answer = lakeferry("export", "check", *words, "--json")
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (2, code)

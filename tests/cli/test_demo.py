@@ -1,4 +1,4 @@
-"""`lakeferry demo` with events of one's own, and what can be done with the tables that it leaves."""
+"""`lakeferry demo` with the user's own events, and commands on the tables that it leaves."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ ADDRESS = "somebody@example.org"
 
 
 @pytest.fixture(scope="module")
-def own(clone):
-    """Options that name events, schema and contract of one's own. One event lies before the contract's first window."""
+def own_options(clone):
+    """Return options that name events, a schema and a contract. One event is earlier than the contract's first window."""
     days = {"early": -20} | {f"e{n}": n for n in range(7)}
     events = [{"id": id_, "at": (MONDAY + timedelta(days=n)).isoformat(), "who": ADDRESS, "n": n} for id_, n in days.items()]
     (clone.root / "events.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
@@ -45,16 +45,16 @@ def own(clone):
 
 
 @pytest.fixture(scope="module")
-def done(clone, own):
-    return clone.run("demo", *own, "--out", "delivered", "--json")
+def finished(clone, own_options):
+    return clone.run("demo", *own_options, "--out", "delivered", "--json")
 
 
-def test_events_of_ones_own_become_files(clone, done):
-    assert done.code == 0, done.err
-    assert done.document.keys() == promised("demo")
-    (run,) = done.document["runs"]
+def test_a_users_own_events_become_files(clone, finished):
+    assert finished.code == 0, finished.err
+    assert finished.document.keys() == promised("demo")
+    (run,) = finished.document["runs"]
     assert [(window["window"], window["state"]) for window in run["windows"]] == [(WEEK, "published")]
-    folder = clone.root / done.document["out"] / "things" / WEEK
+    folder = clone.root / finished.document["out"] / "things" / WEEK
     files = {"datapackage.json", "manifest.json", "report.html", f"things_{WEEK}.csv"}
     assert {path.name for path in folder.iterdir()} == files
     with (folder / f"things_{WEEK}.csv").open(encoding="utf-8-sig", newline="") as file:
@@ -64,32 +64,32 @@ def test_events_of_ones_own_become_files(clone, done):
     assert ADDRESS not in "".join(path.read_text() for path in folder.iterdir())
 
 
-def test_with_json_only_progress_is_on_standard_error(done):
-    assert "tables   " in done.err
-    assert [text for text in ("published", "Next: ", "\x1b", "\r") if text in done.err] == []
+def test_with_json_only_progress_is_on_standard_error(finished):
+    assert "tables   " in finished.err
+    assert [text for text in ("published", "Next: ", "\x1b", "\r") if text in finished.err] == []
 
 
-@pytest.mark.usefixtures("done")
-def test_the_tables_can_be_asked(clone):
-    asked = clone.run("query", "SELECT count(*) AS things, sum(n) AS total FROM things", "--json")
-    assert (asked.code, asked.document["columns"], asked.document["rows"]) == (0, ["things", "total"], [[8, 1]])
+@pytest.mark.usefixtures("finished")
+def test_the_tables_can_be_queried(clone):
+    queried = clone.run("query", "SELECT count(*) AS things, sum(n) AS total FROM things", "--json")
+    assert (queried.code, queried.document["columns"], queried.document["rows"]) == (0, ["things", "total"], [[8, 1]])
 
 
-@pytest.mark.usefixtures("done")
-def test_two_commands_do_not_use_the_demo_at_once(clone, own):
+@pytest.mark.usefixtures("finished")
+def test_two_commands_do_not_use_the_demo_at_once(clone, own_options):
     with (clone.root / ".lakeferry" / "demo.lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        refused = [clone.run(*words, "--json") for words in (("demo", *own), ("query", "SELECT 1"))]
+        refused = [clone.run(*words, "--json") for words in (("demo", *own_options), ("query", "SELECT 1"))]
     holder = (clone.root / ".lakeferry" / "demo.lock").read_text()
-    for said in refused:
-        assert (said.code, said.document["code"]) == (5, "DEMO-IN-USE")
-        assert f"process {holder} is using the demo" in said.document["message"]
+    for result in refused:
+        assert (result.code, result.document["code"]) == (5, "DEMO-IN-USE")
+        assert f"process {holder} is using the demo" in result.document["message"]
     assert clone.run("query", "SELECT count(*) FROM things", "--json").document["source"].startswith("the last demo")
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("done")
-def test_a_second_run_of_what_the_demo_left_publishes_nothing_new(clone):
+@pytest.mark.usefixtures("finished")
+def test_a_second_run_on_the_demos_tables_publishes_nothing_new(clone):
     first, second = (clone.root / place / "things" / WEEK for place in ("delivered", "again"))
     second.mkdir(parents=True)
     (second / f"things_{WEEK}.part-0007.csv").write_text("of a former run")
@@ -102,23 +102,23 @@ def test_a_second_run_of_what_the_demo_left_publishes_nothing_new(clone):
     }
 
 
-def test_a_time_to_come_is_refused_before_anything_is_written(clone, own):
-    said = clone.run("demo", *own, "--as-of", "2099-01-01T00:00:00Z", "--out", "future")
-    assert said.code == 2
-    assert "EXP-ARGUMENTS" in said.err
-    assert "in the future" in said.err
-    assert "tables" not in said.err
+def test_a_time_in_the_future_is_refused_before_anything_is_written(clone, own_options):
+    result = clone.run("demo", *own_options, "--as-of", "2099-01-01T00:00:00Z", "--out", "future")
+    assert result.code == 2
+    assert "EXP-ARGUMENTS" in result.err
+    assert "in the future" in result.err
+    assert "tables" not in result.err
 
 
 @pytest.mark.slow
-def test_events_without_a_time_of_their_own_are_no_riddle(clone, own):
-    """They count as received now, in a window that is not over."""
+def test_events_without_a_time_field_are_explained(clone, own_options):
+    """Such events count as received now, in a window that has not ended."""
     (clone.root / "timeless.avsc").write_text(json.dumps(TOPIC.schema))
-    said = clone.run("demo", *own, "--schema", "timeless.avsc", "--out", "nothing")
-    assert said.code == 0, said.err
-    assert "No window had ended by 2024-03-11 06:00 UTC" in said.out
-    assert "lakeferry:time" in said.out
-    assert "report of each" not in said.out, "no window was published"
+    result = clone.run("demo", *own_options, "--schema", "timeless.avsc", "--out", "nothing")
+    assert result.code == 0, result.err
+    assert "No window had ended by 2024-03-11 06:00 UTC" in result.out
+    assert "lakeferry:time" in result.out
+    assert "report of each" not in result.out, "no window was published"
 
 
 @pytest.mark.slow
@@ -129,12 +129,12 @@ def test_events_without_a_time_of_their_own_are_no_riddle(clone, own):
         pytest.param(("--master", "local-cluster[2,1,1024]"), id="executors", marks=pytest.mark.deep),
     ],
 )
-def test_the_shipped_exports_give_what_the_pages_show(clone, options):
-    done = clone.run("demo", *options)
-    assert done.code == 0, done.err
+def test_the_shipped_exports_print_what_the_pages_show(clone, options):
+    finished = clone.run("demo", *options)
+    assert finished.code == 0, finished.err
     progress, results = blocks(ROOT / "README.md", "make demo")[0].split("\n\n", 1)
-    assert [line for line in progress.splitlines()[1:] if line not in without_times(done.err).splitlines()] == []
-    assert without_times(done.out) == "\n" + results
+    assert [line for line in progress.splitlines()[1:] if line not in without_times(finished.err).splitlines()] == []
+    assert without_times(finished.out) == "\n" + results
     assert {path.parent.name for path in (clone.root / "out").glob("*/2026-*")} == set(contracts.shipped())
     for folder in (clone.root / "out").glob("*/2026-*"):
         assert (folder / "report.html").exists()
@@ -143,48 +143,48 @@ def test_the_shipped_exports_give_what_the_pages_show(clone, options):
 
 
 def blocks(page: Path, text: str) -> list[str]:
-    """What commands print, as a page shows it."""
+    """Return the output blocks of a page that contain `text`."""
     printed = (fence for fence in fences(page) if fence.language in ("console", "text"))
     return [without_times(fence.text) for fence in printed if text in fence.text]
 
 
 def without_times(text: str) -> str:
-    """Nor does it matter how the virtual environment's commands are called."""
+    """Replace durations, and the path of the `lakeferry` command, which differ from run to run."""
     return re.sub(r"\S*/lakeferry query", "lakeferry query", re.sub(r"\d+ s\b", "… s", text))
 
 
-def test_a_master_that_spark_does_not_know_is_refused(clone, own):
-    said = clone.run("demo", *own, "--master", "local[two]", "--out", "nowhere")
-    assert said.code == 2
-    assert "SPARK-MASTER" in said.err
-    assert "local-cluster[2,1,1024]" in said.err
+def test_a_master_unknown_to_spark_is_refused(clone, own_options):
+    result = clone.run("demo", *own_options, "--master", "local[two]", "--out", "nowhere")
+    assert result.code == 2
+    assert "SPARK-MASTER" in result.err
+    assert "local-cluster[2,1,1024]" in result.err
 
 
 @pytest.mark.parametrize("master", ["", "nonsense", "local[two]", "local-cluster[2]"])
-def test_only_masters_of_spark_are_accepted(master):
+def test_only_valid_spark_masters_are_accepted(master):
     with pytest.raises(local_spark.BadMaster):
         local_spark.prepare(master=master)
 
 
 @pytest.mark.slow
-def test_ctrl_c_stops_all_that_the_demo_started(clone, own):
-    process = clone.start("demo", *own, "--out", "stopped")
+def test_ctrl_c_stops_every_process_of_the_demo(clone, own_options):
+    process = clone.start("demo", *own_options, "--out", "stopped")
     assert process.stderr is not None
     # By then the embedded AWS runs, and Java starts or has started.
     before = process.stderr.readline()
-    family = below(process.pid)
+    processes = descendants(process.pid)
     os.killpg(process.pid, signal.SIGINT)
-    said = clone.said(process, before)
+    result = clone.finish(process, before)
     assert b"tables" in before
-    assert said.code == 6
-    assert said.err.count("STOPPED  ") == 1
-    assert "Traceback" not in said.err
-    assert any("simulators.aws" in command for command in family.values())
-    assert {pid: command for pid, command in family.items() if alive(pid, command)} == {}
+    assert result.code == 6
+    assert result.err.count("STOPPED  ") == 1
+    assert "Traceback" not in result.err
+    assert any("simulators.aws" in command for command in processes.values())
+    assert {pid: command for pid, command in processes.items() if alive(pid, command)} == {}
     assert not (clone.root / "stopped").exists()
 
 
-#: Interrupts itself at the moment when Java opens the other end of the pipe, in which Python waits for Java.
+#: Interrupts itself when Java opens the other end of the pipe, while Python waits for Java.
 INTERRUPTED = """
 import os, signal, sys, threading
 from concurrent.futures import ThreadPoolExecutor
@@ -212,13 +212,13 @@ with exporting.spark(Output()):
 def test_ctrl_c_while_java_works_prints_no_trace(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "pipe")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
-    assert "Traceback" not in done.stderr
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (finished.returncode, finished.stdout) == (0, "stopped\n"), finished.stderr
+    assert "Traceback" not in finished.stderr
 
 
-def below(pid: int) -> dict[int, str]:
-    """Command lines of all processes that descend from this one, by number."""
+def descendants(pid: int) -> dict[int, str]:
+    """Return the command line of each process that descends from this one, by its id."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:

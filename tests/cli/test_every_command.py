@@ -1,4 +1,4 @@
-"""Every command keeps what docs/reference/command-line.md promises of it. A command without a row here fails."""
+"""Every command does what docs/reference/command-line.md documents. A command without a row here fails."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ SHARED = ("--json", "--quiet", "--verbose", "--no-color")
 
 @attrs.frozen
 class Row:
-    """`bad`: words after the command with which it fails in `place`, with the code and the exit code.
+    """`bad`: arguments with which the command fails in `folder`, with the error code and the exit code.
 
-    `good`: words with which it succeeds there. A command that needs a deployment or a demo has none: the tests of it hold the
-    document to `promised`.
+    `good`: arguments with which it succeeds. A command that needs a deployment or a demo has none: its own tests compare the
+    document with `promised`.
     """
 
     bad: str
@@ -68,8 +68,8 @@ def lakeferry(*words, **around):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A folder that commands may read from and write to."""
+def folder(tmp_path, monkeypatch):
+    """A folder that commands can read from and write to."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(frame.STAGE_VARIABLE, raising=False)
     monkeypatch.setenv(target.VARIABLES["bucket"], "half-a-world")
@@ -82,9 +82,9 @@ def test_every_command_has_a_row():
     assert set(ROWS) == {words for words, _ in leaves(typer.main.get_command(app))}
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("words", [words for words, row in ROWS.items() if row.good is not None])
-def test_a_command_that_is_done_says_what_is_documented(words):
+def test_the_document_of_a_successful_command_is_as_documented(words):
     answer = lakeferry(*words.split(), *ROWS[words].good.split(), "--json")
     assert answer.exit_code == 0, answer.output
     document = json.loads(answer.stdout)
@@ -93,9 +93,9 @@ def test_a_command_that_is_done_says_what_is_documented(words):
     assert document["request_id"]
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("words", ROWS)
-def test_a_command_that_fails_says_so_in_one_document(words):
+def test_a_failed_command_prints_one_document(words):
     row = ROWS[words]
     answer = lakeferry(*words.split(), *_split(row.bad), "--json")
     document = json.loads(answer.stdout)
@@ -108,9 +108,9 @@ def test_a_command_that_fails_says_so_in_one_document(words):
     assert row.exit_code in leaf(words).callback.declared.exits
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("words", ROWS)
-def test_people_are_reported_once_without_colours_or_a_trace(words):
+def test_a_failure_is_printed_once_without_colours_or_a_trace(words):
     row = ROWS[words]
     answer = lakeferry(*words.split(), *_split(row.bad))
     assert answer.exit_code == row.exit_code
@@ -120,9 +120,9 @@ def test_people_are_reported_once_without_colours_or_a_trace(words):
     assert "Traceback" not in answer.output
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("words", ROWS)
-def test_options_of_all_commands_may_stand_before_it_and_after_it(words):
+def test_common_options_work_before_and_after_a_command(words):
     row = ROWS[words]
     before = lakeferry("--json", "--quiet", "--no-color", *words.split(), *_split(row.bad))
     after = lakeferry(*words.split(), *_split(row.bad), *SHARED)
@@ -147,7 +147,7 @@ IGNORED = {
 }
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("words", IGNORED)
 def test_an_option_that_would_be_ignored_is_refused(words):
     answer = lakeferry(*_split(words), "--json")
@@ -156,7 +156,7 @@ def test_an_option_that_would_be_ignored_is_refused(words):
     assert IGNORED[words] in document["message"] + document["hint"]
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 def test_a_query_of_tableflows_catalog_needs_no_bucket_and_no_demo(monkeypatch):
     monkeypatch.delenv(query.TABLEFLOW_SECRET, raising=False)
     answer = lakeferry("query", "SELECT 1", "--catalog", "tableflow", "--json")
@@ -164,7 +164,7 @@ def test_a_query_of_tableflows_catalog_needs_no_bucket_and_no_demo(monkeypatch):
 
 
 def test_an_error_of_a_query_does_not_show_the_secret_of_tableflows_key(monkeypatch):
-    """DuckDB names the address, in which the secret is planted."""
+    """DuckDB's message contains the address, and this one contains the secret."""
     for name, value in (("AWS_ACCESS_KEY_ID", "any"), ("AWS_SECRET_ACCESS_KEY", "any"), ("AWS_REGION", "eu-west-1")):
         monkeypatch.setenv(name, value)
     secret = "planted-" * 8
@@ -176,7 +176,7 @@ def test_an_error_of_a_query_does_not_show_the_secret_of_tableflows_key(monkeypa
 
 
 @pytest.mark.parametrize("words", ROWS)
-def test_every_command_has_help_and_refuses_what_it_does_not_know(words):
+def test_every_command_has_help_and_refuses_unknown_arguments(words):
     shown = lakeferry(*words.split(), "--help", env={"COLUMNS": "200"})
     assert shown.exit_code == 0
     assert leaf(words).help.split(".")[0][:40] in shown.stdout
@@ -186,7 +186,7 @@ def test_every_command_has_help_and_refuses_what_it_does_not_know(words):
 
 
 @pytest.mark.parametrize("words", ROWS)
-def test_what_a_command_says_and_its_exit_codes_are_explained(words):
+def test_the_reference_explains_results_and_exit_codes(words):
     declared = leaf(words).callback.declared
     assert declared.json_keys
     assert all(declared.json_keys.values())
@@ -201,7 +201,7 @@ def test_what_a_command_says_and_its_exit_codes_are_explained(words):
     assert f"Exit codes: {', '.join(map(str, declared.exits))} " in page
 
 
-def test_characters_that_a_terminal_does_not_know_are_escaped():
+def test_characters_that_a_terminal_cannot_encode_are_escaped():
     command = [sys.executable, "-m", "lakeferry", "doctor", "--stage", "nosuch"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=120)
     assert done.returncode == 3, done.stderr

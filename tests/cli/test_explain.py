@@ -1,4 +1,4 @@
-"""`lakeferry explain` shows an error of the catalogue, and near codes for an unknown one."""
+"""`lakeferry explain` prints an error of the catalogue, and similar codes for an unknown one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_an_error_is_shown_with_its_cause_and_its_remedy(code):
     assert ("Exit code" in answer.stdout) == (code in ("EXP-CHECK-BLOCKED", "NO-BUCKET", "CFL-AUTH"))
 
 
-def test_programs_get_the_same():
+def test_the_document_has_the_same_text():
     document = json.loads(explain("EXP-CHECK-BLOCKED", "--json").stdout)
     assert document.keys() == promised("explain")
     (error,) = document["errors"]
@@ -35,7 +35,7 @@ def test_programs_get_the_same():
     assert (ROOT / error["docs"].partition("#")[0]).is_file()
 
 
-def test_alone_it_lists_all():
+def test_without_a_code_all_errors_are_listed():
     listed = json.loads(explain("--json").stdout)["errors"]
     assert [error["code"] for error in listed] == list(errors.catalogue())
     shown = explain().stdout
@@ -47,7 +47,7 @@ def test_lower_case_works():
 
 
 @pytest.mark.parametrize(
-    ("asked", "near"),
+    ("unknown", "similar"),
     [
         ("EXP-SOURCE-INCOMP", "EXP-SOURCE-INCOMPLETE"),
         ("exp source incomplete", "EXP-SOURCE-INCOMPLETE"),
@@ -56,11 +56,11 @@ def test_lower_case_works():
         ("CASTT", "EXP-CAST"),
     ],
 )
-def test_an_unknown_code_gets_near_ones(asked, near):
-    document = json.loads(explain(asked, "--json").stdout)
+def test_an_unknown_code_gets_similar_ones(unknown, similar):
+    document = json.loads(explain(unknown, "--json").stdout)
     assert document["code"] == "UNKNOWN-CODE"
-    assert near in document["hint"]
+    assert similar in document["hint"]
 
 
-def test_a_code_near_nothing_leads_to_the_list():
+def test_a_code_similar_to_none_leads_to_the_list():
     assert "lists all" in json.loads(explain("9999", "--json").stdout)["hint"]

@@ -1,4 +1,4 @@
-"""`lakeferry export …` and `lakeferry query` in the AWS that the environment names."""
+"""`lakeferry export …` and `lakeferry query` against the AWS that the environment names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONTRACT = contract(column("id"), column("n", "integer"))
 
 @pytest.fixture(scope="module")
 def stocked(lakes):
-    """One week is published; the table has another name than the topic, too."""
+    """A lake with one published week. The table also has a second name."""
     lake = lakes()
     things = [{"id": f"t{n:03}", "at": MONDAY, "n": n} for n in range(200)]
     lake.commit(TOPIC, *things, at=AS_OF)
@@ -53,20 +53,20 @@ def test_a_dry_run_of_another_table_publishes_nothing(stocked, call, mine):
     before = stocked.keys("exports/things/manifests/"), stocked.keys("exports/things/data/")
     other = contract(column("id"), column("n", "integer"), name="other")
     words = ("--dry-run", "--table", "things_again", "--json")
-    said = call("export", "run", stocked.write_contract(other), *at(), *words)
-    assert said.code == 0, said.err
-    assert said.document.keys() == promised("export run")
-    (window,) = said.document["windows"]
+    result = call("export", "run", stocked.write_contract(other), *at(), *words)
+    assert result.code == 0, result.err
+    assert result.document.keys() == promised("export run")
+    (window,) = result.document["windows"]
     assert (window["state"], window["rows"]["rows"]) == ("dry_run", 3)
-    assert stocked.target.bucket in said.document["source"]
-    assert stocked.target.bucket in said.err
+    assert stocked.target.bucket in result.document["source"]
+    assert stocked.target.bucket in result.err
     assert [key for key in stocked.keys("exports/other/") if "/runs/" not in key] == []
     assert (stocked.keys("exports/things/manifests/"), stocked.keys("exports/things/data/")) == before
 
 
 @pytest.fixture
 def outdated(tmp_path):
-    """A folder with a file of a former run."""
+    """A folder with a file of an earlier run."""
     old = tmp_path / "things" / WEEK / f"things_{WEEK}.csv"
     old.parent.mkdir(parents=True)
     old.write_text("of a former run")
@@ -87,7 +87,7 @@ def test_a_full_disk_under_out_loses_nothing(stocked, outdated):
 
 @contextmanager
 def files_of_at_most(size):
-    """For this process, writing beyond that fails as on a full disk."""
+    """Limit the size of files that this process can write, as a full disk does."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -117,18 +117,18 @@ def test_an_out_that_is_a_file_is_reported(stocked, tmp_path):
     ],
 )
 def test_bad_input_is_reported_once(stocked, call, mine, words, changes, exit_code, code, names):
-    said = call("export", "run", *(mine if word == "MINE" else word for word in words), "--json", changes=changes)
-    document = said.document
-    assert (said.code, document["ok"], document["code"], document["exit_code"]) == (exit_code, False, code, exit_code)
+    result = call("export", "run", *(mine if word == "MINE" else word for word in words), "--json", changes=changes)
+    document = result.document
+    assert (result.code, document["ok"], document["code"], document["exit_code"]) == (exit_code, False, code, exit_code)
     assert names in document["message"]
     assert document["hint"]
-    assert said.err.count(code) == 1
-    assert "Traceback" not in said.err
+    assert result.err.count(code) == 1
+    assert "Traceback" not in result.err
     assert stocked.published("weekly_sales") == []
 
 
 @pytest.mark.parametrize("verbose", [True, False])
-def test_the_cause_of_an_unexpected_error_is_shown_to_those_who_ask_for_it(capsys, verbose):
+def test_verbose_shows_the_cause_of_an_unexpected_error(capsys, verbose):
     value = "nobody may see it"
     try:
         raise LookupError(value)
@@ -144,7 +144,7 @@ def test_the_cause_of_an_unexpected_error_is_shown_to_those_who_ask_for_it(capsy
 
 @pytest.fixture
 def query(stocked, monkeypatch, tmp_path):
-    """`lakeferry query` in this process."""
+    """Return a function that runs `lakeferry query` in this process."""
     for name, value in naming(stocked.target).items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
@@ -163,37 +163,37 @@ def query(stocked, monkeypatch, tmp_path):
     ],
 )
 def test_tables_are_read_only(query, tmp_path, sql):
-    said = query(sql, "--json")
-    assert (said.exit_code, json.loads(said.stdout)["code"]) == (2, "QUERY-READ-ONLY")
+    result = query(sql, "--json")
+    assert (result.exit_code, json.loads(result.stdout)["code"]) == (2, "QUERY-READ-ONLY")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_query_answers_people_on_standard_output(query):
-    said = query('SELECT id, n FROM "things_again" ORDER BY n')
-    assert (said.exit_code, said.stdout) == (0, "id    n\nt000  0\nt001  1\nt002  2\n")
+def test_a_query_prints_a_table_on_standard_output(query):
+    result = query('SELECT id, n FROM "things_again" ORDER BY n')
+    assert (result.exit_code, result.stdout) == (0, "id    n\nt000  0\nt001  1\nt002  2\n")
 
 
-def test_a_query_says_which_aws_answers(stocked, query):
-    said = query("SELECT 1", "--json")
+def test_a_query_names_the_aws_that_answers(stocked, query):
+    result = query("SELECT 1", "--json")
     named = (stocked.target.database, stocked.target.bucket, os.environ["AWS_ENDPOINT_URL"])
-    assert [name for name in named if name not in said.stderr or name not in json.loads(said.stdout)["source"]] == []
+    assert [name for name in named if name not in result.stderr or name not in json.loads(result.stdout)["source"]] == []
 
 
-def test_a_query_answers_programs_in_one_document(query):
-    said = query("SELECT count(*) AS things, NULL AS nothing FROM things", "--json")
-    document = json.loads(said.stdout)
+def test_a_query_with_json_prints_one_document(query):
+    result = query("SELECT count(*) AS things, NULL AS nothing FROM things", "--json")
+    document = json.loads(result.stdout)
     assert document.keys() == promised("query")
     assert (document["columns"], document["rows"]) == (["things", "nothing"], [[200, None]])
 
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM nothing", "SELECT nothing FROM things", "SELEC 1", "SELECT 1 / 'a'"])
 def test_a_query_that_is_wrong_is_reported(query, sql):
-    said = query(sql, "--json")
-    assert (said.exit_code, json.loads(said.stdout)["code"]) == (2, "QUERY")
-    assert said.stderr.count("QUERY  ") == 1
+    result = query(sql, "--json")
+    assert (result.exit_code, json.loads(result.stdout)["code"]) == (2, "QUERY")
+    assert result.stderr.count("QUERY  ") == 1
 
 
-def test_a_query_for_a_table_that_is_not_there_names_those_that_are(query):
+def test_a_query_for_a_missing_table_names_the_existing_ones(query):
     assert "things_again" in json.loads(query("SELECT * FROM nothing", "--json").stdout)["hint"]
 
 
@@ -201,6 +201,6 @@ def test_a_query_that_aws_refuses_is_reported(lake_aws, query):
     faults = FaultClient(lake_aws.url)
     target = {"x-amz-target": "AWSGlue.GetTables"}
     faults.rule({"fault": "error", "headers": target, "status": 400, "shape": "aws-json", "code": "AccessDeniedException"})
-    said = query("SELECT 1", "--json")
+    result = query("SELECT 1", "--json")
     faults.clear()
-    assert (said.exit_code, json.loads(said.stdout)["code"]) == (1, "EXP-AWS-DENIED")
+    assert (result.exit_code, json.loads(result.stdout)["code"]) == (1, "EXP-AWS-DENIED")

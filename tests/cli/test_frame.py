@@ -1,4 +1,4 @@
-"""What all commands share: where options may stand, which stage it is, and that no trace ever reaches a user."""
+"""Behaviour that all commands share: options, stage, exit codes, and messages without a traceback."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Unforeseen(Exception):
     pass
 
 
-#: What a command meets, and then: code, exit code, and what is said.
-MET = {
+#: The exception that a command raises; then the error code, the exit code, and what the message contains.
+FAILURES = {
     "an error of its own": (CommandFailed("STACK-BUSY", "not now", "Later"), "STACK-BUSY", 5, "not now"),
     "an error of a resource": (NotFound(errors.ADDRESS, "host x"), "NET-ADDRESS", 1, "host x"),
     "an error of an export": (Blocked("EXP-CHECK-BLOCKED", "two rows", "Correct them"), "EXP-CHECK-BLOCKED", 7, "two rows"),
@@ -43,23 +43,23 @@ MET = {
     "no network": (EndpointConnectionError(endpoint_url="http://nowhere"), "AWS-UNREACHABLE", 1, "EndpointConnectionError"),
     "Ctrl-C": (KeyboardInterrupt(), "STOPPED", 6, "stopped"),
     "a prompt that was left": (typer.Abort(), "STOPPED", 6, "stopped"),
-    "a mistake of ours": (Unforeseen(f"in row 7, {KEY.reveal()}"), "UNEXPECTED", 1, "Unforeseen in tests/cli/test_frame.py"),
+    "an unexpected error": (Unforeseen(f"in row 7, {KEY.reveal()}"), "UNEXPECTED", 1, "Unforeseen in tests/cli/test_frame.py"),
 }
 
 
 @frame.command(planted, json_keys={"asked": "What it was asked."}, stage=True, yes=True)
-def meet(call: frame.CommandContext, *, what: str = "") -> dict:
-    if what in MET:
-        raise MET[what][0]
+def work(call: frame.CommandContext, *, what: str = "") -> dict:
+    if what in FAILURES:
+        raise FAILURES[what][0]
     return {"asked": [call.stage, call.yes, call.output.quiet, call.output.verbose, what]}
 
 
-def reading(text: str) -> str:
-    raise MET[text][0]
+def parse_what(text: str) -> str:
+    raise FAILURES[text][0]
 
 
 @frame.command(planted, json_keys={"asked": "What it was asked."})
-def read(call: frame.CommandContext, *, what: Annotated[str, typer.Option(callback=reading)]) -> dict:
+def read(call: frame.CommandContext, *, what: Annotated[str, typer.Option(callback=parse_what)]) -> dict:
     return {"asked": what}
 
 
@@ -70,35 +70,35 @@ def plain(call: frame.CommandContext) -> dict:
 
 @pytest.fixture
 def command():
-    whole = typer.Typer(name=frame.NAME, cls=frame.Root, callback=frame.common, no_args_is_help=True)
-    whole.add_typer(planted)
-    return lambda *words, **around: CliRunner().invoke(whole, [*words], **around)
+    root = typer.Typer(name=frame.NAME, cls=frame.Root, callback=frame.common, no_args_is_help=True)
+    root.add_typer(planted)
+    return lambda *words, **around: CliRunner().invoke(root, [*words], **around)
 
 
-@pytest.mark.parametrize("place", ["meet", "read"])
-@pytest.mark.parametrize("what", MET)
-def test_whatever_ends_a_command_or_the_reading_of_its_words_becomes_one_message(command, what, place):
-    _, code, exit_code, said = MET[what]
-    answer = command(place, "--what", what, "--json")
+@pytest.mark.parametrize("name", ["work", "read"])
+@pytest.mark.parametrize("what", FAILURES)
+def test_an_exception_of_a_command_or_of_a_parser_becomes_one_message(command, what, name):
+    _, code, exit_code, expected_message = FAILURES[what]
+    answer = command(name, "--what", what, "--json")
     document = json.loads(answer.stdout)
     assert (document["code"], document["exit_code"], answer.exit_code) == (code, exit_code, exit_code)
-    assert said in document["message"]
+    assert expected_message in document["message"]
     assert document["hint"]
     assert "Traceback" not in answer.output
     assert answer.stderr.count(f"{code}  ") == 1
 
 
-def test_a_mistake_of_ours_is_written_down_without_secrets(command):
+def test_an_unexpected_error_is_saved_without_secrets(command):
     error_translation.TRACE.unlink(missing_ok=True)
-    document = json.loads(command("meet", "--what", "a mistake of ours", "--json").stdout)
+    document = json.loads(command("work", "--what", "an unexpected error", "--json").stdout)
     assert document["details"] == {"trace": ".lakeferry/last-error.txt"}
     kept = error_translation.TRACE.read_text()
     assert "Unforeseen: in row 7, ‹secret›" in kept
     assert KEY.reveal() not in kept
 
 
-def test_a_trace_is_shown_to_those_who_ask_for_it_without_secrets(command):
-    shown = command("meet", "--what", "a mistake of ours", "--verbose").stderr
+def test_verbose_shows_a_trace_without_secrets(command):
+    shown = command("work", "--what", "an unexpected error", "--verbose").stderr
     assert "Traceback" in shown
     assert "‹secret›" in shown
     assert KEY.reveal() not in shown
@@ -107,33 +107,33 @@ def test_a_trace_is_shown_to_those_who_ask_for_it_without_secrets(command):
 @pytest.mark.parametrize(
     ("words", "variable", "stage"),
     [
-        (("meet",), None, "dev"),
-        (("meet",), "test", "test"),
-        (("--stage", "prod", "meet"), "test", "prod"),
-        (("meet", "--stage", "prod"), "test", "prod"),
-        (("--stage", "prod", "meet", "--stage", "ci"), "test", "ci"),
+        (("work",), None, "dev"),
+        (("work",), "test", "test"),
+        (("--stage", "prod", "work"), "test", "prod"),
+        (("work", "--stage", "prod"), "test", "prod"),
+        (("--stage", "prod", "work", "--stage", "ci"), "test", "ci"),
     ],
 )
-def test_the_last_word_on_the_stage_wins(command, words, variable, stage):
+def test_the_last_stage_option_wins(command, words, variable, stage):
     document = json.loads(command(*words, "--json", env={frame.STAGE_VARIABLE: variable}).stdout)
     assert document["asked"][0] == stage
 
 
-def test_options_before_and_after_the_command_add_up(command):
-    answer = command("--yes", "--quiet", "--json", "meet", "--verbose", env={frame.STAGE_VARIABLE: None})
+def test_options_before_and_after_the_command_are_combined(command):
+    answer = command("--yes", "--quiet", "--json", "work", "--verbose", env={frame.STAGE_VARIABLE: None})
     assert json.loads(answer.stdout)["asked"] == ["dev", True, True, True, ""]
 
 
 @pytest.mark.parametrize(
     "words", [("--stage", "prod", "plain"), ("plain", "--stage", "prod"), ("--yes", "plain"), ("plain", "--yes")]
 )
-def test_an_option_that_a_command_has_no_use_for_is_refused(command, words):
+def test_an_option_that_a_command_does_not_use_is_refused(command, words):
     answer = command(*words, "--json")
     assert (answer.exit_code, json.loads(answer.stdout)["code"]) == (2, "USAGE")
     assert answer.exit_code == 2
 
 
-#: Words that can't be understood, and what is said of them.
+#: Arguments that can't be parsed, and what the message contains.
 USAGE = {
     "no command": ((), None),
     "no command, but an option": (("--quiet",), "Missing command"),
@@ -147,32 +147,32 @@ USAGE = {
 
 
 @pytest.mark.parametrize("case", USAGE)
-def test_words_that_cannot_be_understood_are_wrong_input(case):
-    words, said = USAGE[case]
+def test_arguments_that_cannot_be_parsed_are_wrong_input(case):
+    words, expected_message = USAGE[case]
     answer = CliRunner().invoke(app, [*words])
     assert answer.exit_code == 2
-    if said is None:
+    if expected_message is None:
         assert "Usage:" in answer.output
         return
     assert answer.stdout == ""
-    assert said in answer.stderr
+    assert expected_message in answer.stderr
     assert "--help" in answer.stderr
     document = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout) if "--stage" not in words[-1:] else None
     assert document is None or (document["code"], document["exit_code"]) == ("USAGE", 2)
 
 
-def test_json_after_two_dashes_is_no_option():
+def test_json_after_two_dashes_is_an_argument():
     answer = CliRunner().invoke(app, ["export", "list", "--", "--json"])
     assert (answer.exit_code, answer.stdout) == (2, "")
 
 
-def test_a_reader_that_goes_away_is_no_error(command):
-    MET["a closed pipe"] = (BrokenPipeError(32, "Broken pipe"), "", 1, "")
-    answer = command("meet", "--what", "a closed pipe", "--json")
+def test_a_closed_pipe_prints_no_error(command):
+    FAILURES["a closed pipe"] = (BrokenPipeError(32, "Broken pipe"), "", 1, "")
+    answer = command("work", "--what", "a closed pipe", "--json")
     assert (answer.exit_code, answer.output) == (1, "")
 
 
-#: What stands on the line, the number of the word that is being typed, and what completes it.
+#: The command line, the index of the word that is being typed, and its completions.
 COMPLETED = {
     "a command": ("lakeferry ex", 1, {"export", "explain"}),
     "a command of a group": ("lakeferry export l", 2, {"list"}),
@@ -192,8 +192,8 @@ def test_the_shell_completes(case):
     assert (answer.exit_code, set(answer.stdout.split())) == (0, wanted)
 
 
-def test_what_installs_completion_can_be_looked_at():
-    """In bash, which the command looks for among its parents."""
+def test_the_completion_script_can_be_shown():
+    """The command detects bash as its parent process."""
     line = f"{shlex.quote(sys.executable)} -m lakeferry --show-completion; exit $?"
     answer = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert answer.returncode == 0, answer.stderr
@@ -213,7 +213,7 @@ def test_colours_can_be_turned_off(words, variables):
 
 
 @frame.command(planted, json_keys={"rows": "What was asked for."})
-def answers(call: frame.CommandContext) -> dict:
+def show(call: frame.CommandContext) -> dict:
     call.output.info("working")
     call.output.print("✗ the result")
     call.output.table(["a", "b"], [["one", "two"]])
@@ -230,7 +230,7 @@ def answers(call: frame.CommandContext) -> dict:
     ],
 )
 def test_results_are_on_standard_output_and_all_else_on_standard_error(command, words, out, err):
-    answer = command("answers", *words)
+    answer = command("show", *words)
     assert (answer.exit_code, answer.stderr) == (0, err)
     if out is None:
         assert json.loads(answer.stdout)["rows"] == []
@@ -238,6 +238,6 @@ def test_results_are_on_standard_output_and_all_else_on_standard_error(command, 
         assert answer.stdout == out
 
 
-def test_what_is_wrong_is_red_where_there_are_colours(command):
-    answer = command("answers", env={"FORCE_COLOR": "1", "NO_COLOR": None, "TERM": "xterm"})
+def test_failures_are_red_where_there_are_colours(command):
+    answer = command("show", env={"FORCE_COLOR": "1", "NO_COLOR": None, "TERM": "xterm"})
     assert "\x1b[1;31m✗\x1b[0m the result" in answer.stdout

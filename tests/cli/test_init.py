@@ -1,4 +1,4 @@
-"""`lakeferry init`: few questions, remembered answers, a file that passes every check, and nothing written over unasked."""
+"""`lakeferry init`: it asks few questions, remembers the answers, writes a valid file, and overwrites nothing without consent."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MINE = ("--owner", "sales team", "--recipients", "sales@corp.test", "--engineers
 
 
 @pytest.fixture
-def place(clone):
-    """The session's clone without the answers of another test; its deployment files are restored afterwards."""
+def project(clone):
+    """The session's clone without answers of another test. Its deployment files are restored afterwards."""
     (clone.root / ".lakeferry" / "answers.json").unlink(missing_ok=True)
     kept = {file: file.read_bytes() for file in (clone.root / "deployments").glob("*.toml")}
     yield clone
@@ -27,37 +27,37 @@ def place(clone):
     (clone.root / ".lakeferry" / "answers.json").unlink(missing_ok=True)
 
 
-def plan_of(place, stage):
-    return check.load(place.root / "deployments" / f"{stage}.toml", place.root).deployment
+def plan_of(project, stage):
+    return check.load(project.root / "deployments" / f"{stage}.toml", project.root).deployment
 
 
-def test_a_new_stage_has_a_file_that_passes_every_check(place):
+def test_a_new_stage_has_a_file_that_passes_every_check(project):
     before = datetime.now(UTC).date()
-    said = place.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales", "--json")
-    assert said.code == 0, said.err
-    assert said.document.keys() == promised("init")
-    assert (said.document["file"], said.document["written"]) == ("deployments/test.toml", True)
-    made = plan_of(place, "test")
+    result = project.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales", "--json")
+    assert result.code == 0, result.err
+    assert result.document.keys() == promised("init")
+    assert (result.document["file"], result.document["written"]) == ("deployments/test.toml", True)
+    made = plan_of(project, "test")
     assert (made.prefix, made.identity.owner, made.snowflake.account) == ("lakeferry-test", "sales team", "myorg-sales")
     assert [topic.name for topic in made.topics] == ["stock_trades", "stock_trades_with_totals"]
     assert [(export.contract, export.cron, export.recipients) for export in made.exports] == [
         ("daily_trades", "0 6 * * ? *", ["sales@corp.test"])
     ]
     assert before <= made.exports[0].first_day <= datetime.now(UTC).date(), "it has events from now on"
-    assert made.snowflake.key_secret in said.document["not_stored"]
-    assert said.document["next"] == [
+    assert made.snowflake.key_secret in result.document["not_stored"]
+    assert result.document["next"] == [
         f"{words} --stage test" for words in ("secrets set confluent", "secrets set snowflake", "doctor", "plan", "deploy")
     ]
 
 
-def test_the_file_explains_itself_and_names_its_schema(place):
-    place.run("init", "--stage", "test", "--yes")
-    text = (place.root / "deployments" / "test.toml").read_text()
+def test_the_file_has_comments_and_names_its_schema(project):
+    project.run("init", "--stage", "test", "--yes")
+    text = (project.root / "deployments" / "test.toml").read_text()
     assert text.startswith("#:schema ../docs/reference/deployment.schema.json\n")
     assert "lakeferry secrets set confluent" in text
 
 
-#: Answers, and what the file says then.
+#: Answers, and a check of the deployment that the file then describes.
 ANSWERS = {
     "an environment that exists": (
         ("--environment", "env-abc123", "--environment-name", "lake"),
@@ -84,14 +84,14 @@ ANSWERS = {
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("stage", ["test", "dev"])
 @pytest.mark.parametrize("case", ANSWERS)
-def test_each_answer_gets_into_a_new_file_and_into_one_that_exists(place, case, stage):
+def test_each_answer_is_written_to_a_new_and_to_an_existing_file(project, case, stage):
     words, is_so = ANSWERS[case]
-    said = place.run("init", "--stage", stage, *words, "--yes")
-    assert said.code == 0, said.err
-    assert is_so(plan_of(place, stage))
+    result = project.run("init", "--stage", stage, *words, "--yes")
+    assert result.code == 0, result.err
+    assert is_so(plan_of(project, stage))
 
 
-#: Answers that can't be, and what is said.
+#: Invalid answers, and what the message contains.
 WRONG = {
     "a region": (("--region", "nowhere"), "--region"),
     "a mail address": (("--engineers", "somebody"), "'somebody' is not a mail address"),
@@ -106,34 +106,34 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_answers_that_cannot_be_are_reported_all_at_once_and_nothing_is_written(place, case):
-    words, result = WRONG[case]
-    said = place.run("init", *(() if "--stage" in words else ("--stage", "test")), *words, "--json")
-    assert (said.code, said.document["code"]) == (2, "INIT-ANSWER")
-    assert result in said.document["message"]
-    assert not (place.root / "deployments" / "test.toml").exists()
+def test_invalid_answers_are_reported_together_and_nothing_is_written(project, case):
+    words, message = WRONG[case]
+    result = project.run("init", *(() if "--stage" in words else ("--stage", "test")), *words, "--json")
+    assert (result.code, result.document["code"]) == (2, "INIT-ANSWER")
+    assert message in result.document["message"]
+    assert not (project.root / "deployments" / "test.toml").exists()
 
 
-def test_a_topic_without_a_schema_is_refused_by_the_checks_of_every_deployment(place):
-    said = place.run("init", "--stage", "test", "--topics", "unheard_of", "--json")
-    assert (said.code, said.document["code"]) == (2, "DEPLOYMENT-FILE")
-    assert "unheard_of has no schema" in said.document["message"]
-    assert not (place.root / "deployments" / "test.toml").exists()
+def test_a_topic_without_a_schema_is_refused_by_the_checks_of_every_deployment(project):
+    result = project.run("init", "--stage", "test", "--topics", "unheard_of", "--json")
+    assert (result.code, result.document["code"]) == (2, "DEPLOYMENT-FILE")
+    assert "unheard_of has no schema" in result.document["message"]
+    assert not (project.root / "deployments" / "test.toml").exists()
 
 
-def test_a_file_that_exists_is_not_written_over_unasked(place):
-    file = place.root / "deployments" / "dev.toml"
+def test_an_existing_file_is_not_overwritten_without_consent(project):
+    file = project.root / "deployments" / "dev.toml"
     before = file.read_text()
-    said = place.run("init", *MINE, "--json")
-    assert (said.code, said.document["code"]) == (2, "INIT-EXISTS")
-    assert '+owner = "sales team"' in said.document["details"]["diff"]
+    result = project.run("init", *MINE, "--json")
+    assert (result.code, result.document["code"]) == (2, "INIT-EXISTS")
+    assert '+owner = "sales team"' in result.document["details"]["diff"]
     assert file.read_text() == before
 
 
-def test_a_change_leaves_all_else_in_the_file_as_somebody_wrote_it(place):
-    file = place.root / "deployments" / "dev.toml"
+def test_a_change_leaves_the_rest_of_the_file_as_it_was(project):
+    file = project.root / "deployments" / "dev.toml"
     before = file.read_text().splitlines()
-    assert place.run("init", *MINE, "--yes").code == 0
+    assert project.run("init", *MINE, "--yes").code == 0
     after = file.read_text().splitlines()
     changed = [(one, other) for one, other in zip(before, after, strict=True) if one != other]
     assert changed == [
@@ -143,89 +143,89 @@ def test_a_change_leaves_all_else_in_the_file_as_somebody_wrote_it(place):
     ]
 
 
-def test_with_yes_the_difference_is_shown_too_with_what_it_drops(place):
-    said = place.run("init", "--stage", "dev", "--topics", "sales_orders", "--yes")
-    assert said.code == 0, said.err
-    assert "-[[exports]]" in said.out
-    assert "! exports would be removed from deployments/dev.toml: daily_trades" in said.err
+def test_with_yes_the_difference_and_dropped_exports_are_shown(project):
+    result = project.run("init", "--stage", "dev", "--topics", "sales_orders", "--yes")
+    assert result.code == 0, result.err
+    assert "-[[exports]]" in result.out
+    assert "! exports would be removed from deployments/dev.toml: daily_trades" in result.err
 
 
-def test_the_same_answers_again_write_nothing(place):
-    assert place.run("init", "--stage", "test", *MINE).code == 0
-    again = place.run("init", "--stage", "test", "--json")
+def test_the_same_answers_again_write_nothing(project):
+    assert project.run("init", "--stage", "test", *MINE).code == 0
+    again = project.run("init", "--stage", "test", "--json")
     assert (again.code, again.document["written"], again.document["diff"]) == (0, False, "")
 
 
-def test_answers_are_remembered_for_the_next_stage(place):
-    place.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales")
-    place.run("init", "--stage", "next")
-    made = plan_of(place, "next")
+def test_answers_are_remembered_for_the_next_stage(project):
+    project.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales")
+    project.run("init", "--stage", "next")
+    made = plan_of(project, "next")
     assert (made.identity.owner, made.snowflake.account, made.alerts.engineers) == (
         "sales team", "myorg-sales", ["on-call@corp.test"],
     )  # fmt: skip
 
 
-def test_memory_that_is_spoiled_does_no_harm(place):
-    (place.root / ".lakeferry").mkdir(exist_ok=True)
+def test_an_unreadable_file_of_answers_is_ignored(project):
+    (project.root / ".lakeferry").mkdir(exist_ok=True)
     for text in ("{", "[]", '{"region": "nowhere", "colour": "red"}'):
-        (place.root / ".lakeferry" / "answers.json").write_text(text)
-        assert place.run("init", "--stage", "test", "--yes").code == 0
-        assert plan_of(place, "test").aws.region == "eu-west-1"
+        (project.root / ".lakeferry" / "answers.json").write_text(text)
+        assert project.run("init", "--stage", "test", "--yes").code == 0
+        assert plan_of(project, "test").aws.region == "eu-west-1"
 
 
-def test_addresses_that_are_examples_are_pointed_at(place):
-    assert "engineers@example.com is an example" in place.run("init", "--stage", "test", "--yes").err
-    assert "is an example" not in place.run("init", "--stage", "next", *MINE).err
+def test_example_addresses_are_reported(project):
+    assert "engineers@example.com is an example" in project.run("init", "--stage", "test", "--yes").err
+    assert "is an example" not in project.run("init", "--stage", "next", *MINE).err
 
 
-def test_a_file_with_mistakes_is_not_touched(place):
-    file = place.root / "deployments" / "dev.toml"
+def test_a_file_with_mistakes_is_not_changed(project):
+    file = project.root / "deployments" / "dev.toml"
     file.write_text(file.read_text().replace('zone = "', 'zoen = "'))
     before = file.read_text()
-    said = place.run("init", *MINE, "--yes", "--json")
-    assert (said.code, said.document["code"]) == (2, "DEPLOYMENT-FILE")
-    assert "zoen" in said.document["message"]
+    result = project.run("init", *MINE, "--yes", "--json")
+    assert (result.code, result.document["code"]) == (2, "DEPLOYMENT-FILE")
+    assert "zoen" in result.document["message"]
     assert file.read_text() == before
 
 
-def test_outside_of_a_clone_it_says_where_the_clone_is(place, tmp_path):
-    changes = {"PYTHONPATH": str(place.root)}
+def test_outside_of_a_clone_the_hint_names_the_clone(project, tmp_path):
+    changes = {"PYTHONPATH": str(project.root)}
     elsewhere = Clone(tmp_path).run("init", "--json", changes=changes)
     assert (elsewhere.code, elsewhere.document["code"]) == (3, "NO-CLONE")
-    assert str(place.root) in elsewhere.document["hint"]
+    assert str(project.root) in elsewhere.document["hint"]
 
 
-def test_without_what_a_clone_has_it_says_so(tmp_path):
+def test_a_folder_without_the_files_of_a_clone_is_refused(tmp_path):
     shutil.copytree(check.ROOT / "lakeferry", tmp_path / "lakeferry")
     for part in ("deployments", "exports", "glue_jobs", "lambdas"):
         shutil.copytree(check.ROOT / part, tmp_path / part)
-    said = Clone(tmp_path).run("init", "--json")
-    assert (said.code, said.document["code"]) == (3, "NO-CLONE")
+    result = Clone(tmp_path).run("init", "--json")
+    assert (result.code, result.document["code"]) == (3, "NO-CLONE")
 
 
-def environment(place):
+def environment(project):
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    return kept | {"PYTHONPATH": str(place.root)}
+    return kept | {"PYTHONPATH": str(project.root)}
 
 
-def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again(place):
+def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again(project):
     typed = [
         ("called? [lakeferry]: ", "\n"), ("role? [data-platform team]: ", "sales team\n"), ("cluster [eu-west-1]: ", "nowhere\n"),
         ("cluster [eu-west-1]: ", "eu-north-1\n"), ("exists [new]: ", "env-abc123\n"), ("in Confluent: ", "lake\n"),
         ("none [none]: ", "\n"), ("commas [example]: ", "\n"), ("cron [06:00]: ", "7:15\n"), ("zone? [UTC]: ", "\n"),
         ("none [engineers@example.com]: ", "none\n"), ("(commas) [engineers@example.com]: ", "on-call@corp.test\n"),
     ]  # fmt: skip
-    code, shown = talk(["init", "--stage", "test"], environment(place), typed, place.root)
+    code, shown = talk(["init", "--stage", "test"], environment(project), typed, project.root)
     assert code == 0, shown
-    made = plan_of(place, "test")
+    made = plan_of(project, "test")
     assert (made.aws.region, made.confluent.environment_id, made.exports[0].cron) == ("eu-north-1", "env-abc123", "15 7 * * ? *")
     assert "is not an AWS region with Glue" in shown
 
 
 @pytest.mark.parametrize(("answer", "owner"), [("no", "data-platform team"), ("yes", "sales team")])
-def test_on_a_terminal_the_difference_is_shown_and_asked_about(place, answer, owner):
+def test_on_a_terminal_the_difference_is_shown_and_asked_about(project, answer, owner):
     typed = [(": ", "\n")] * 10 + [("yes or no [no]: ", f"{answer}\n")]
-    code, shown = talk(["init", "--owner", "sales team"], environment(place), typed[1:], place.root)
+    code, shown = talk(["init", "--owner", "sales team"], environment(project), typed[1:], project.root)
     assert code == 0, shown
     assert '+owner = "sales team"' in shown
-    assert plan_of(place, "dev").identity.owner == owner
+    assert plan_of(project, "dev").identity.owner == owner

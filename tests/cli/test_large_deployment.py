@@ -1,4 +1,4 @@
-"""The largest deployment that is promised is deployed whole into the stand-ins."""
+"""The largest supported deployment can be deployed to the stand-ins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def operator(clone):
     ):
         ctx = DeploymentContext(plan, Addresses.read(opened.variables))
         environments.prepare(ctx, opened)
-        # The bootstrap is the same for every stage of an account and region, and dev.toml takes least time to synthesise.
+        # The bootstrap is the same for every stage of an account and region, and dev.toml is the quickest to synthesise.
         with context.open_context("dev") as dev:
             bootstrap(dev, clone.root)
         yield Operator(clone, opened, ctx)

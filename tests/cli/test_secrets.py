@@ -1,4 +1,4 @@
-"""`lakeferry secrets set`: keys are proved at the vendors' simulators and kept in a real Secrets Manager, and nowhere else."""
+"""`lakeferry secrets set` checks keys at the vendors' simulators, and stores them in Secrets Manager only."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def account():
 
 @pytest.fixture
 def secrets(aws, monkeypatch):
-    """A user's environment, with no secret of ours in it yet."""
+    """Lead to an AWS without any of our secrets, and return its client of Secrets Manager."""
     for name, value in aws.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv(frame.STAGE_VARIABLE, raising=False)
@@ -85,7 +85,7 @@ def snowflake_account(secrets, account, monkeypatch):
 
 
 class Organization:
-    """What an admin of the simulated organization makes."""
+    """Acts as an admin of the simulated Confluent organization."""
 
     def __init__(self, cloud):
         self.cloud, given = cloud, cloud.credentials
@@ -103,7 +103,7 @@ class Organization:
         return made
 
     def key(self, owner, resource=None, *, old=True):
-        """`old`: it has been made long enough ago to work, and so have the roles."""
+        """Create an API key. `old`: let time pass, so that the key and its owner's roles are in effect."""
         wanted = {"owner": {"id": owner}, **({"resource": resource} if resource else {})}
         made = self.vendor.cloud.post("/iam/v2/api-keys", {"spec": wanted})
         if old:
@@ -122,7 +122,7 @@ class Organization:
 
 
 class Account:
-    """What an admin of the simulated account does."""
+    """Acts as an admin of the simulated Snowflake account."""
 
     def __init__(self, account):
         given, clock = account.credentials, SystemClock()
@@ -152,7 +152,7 @@ def lines(key):
 # --- Confluent
 
 
-def test_a_cloud_key_is_proved_and_kept_as_the_functions_read_it(organization, secrets):
+def test_a_cloud_key_is_checked_and_stored_as_the_functions_read_it(organization, secrets):
     owner = organization.account("deployer")
     key = organization.key(owner)
     answer = secrets_set("confluent", given=lines(key))
@@ -171,7 +171,7 @@ def test_the_document_is_the_documented_one(organization):
     assert document.keys() == promised("secrets set")
 
 
-def test_the_value_of_before_is_kept_and_fields_that_somebody_added_stay(organization, secrets):
+def test_the_previous_value_and_fields_that_somebody_added_are_kept(organization, secrets):
     first, second = (organization.key(organization.account(name)) for name in ("one", "two"))
     before = {"apiKey": first.id, "apiSecret": first.secret.reveal(), "resourceId": "lkc-1", "note": "ours"}
     secrets.create_secret(Name=CLOUD_KEY, SecretString=json.dumps(before))
@@ -187,7 +187,7 @@ def test_the_same_key_again_changes_nothing(organization, secrets):
     assert (first["changed"], again["changed"], again["version"]) == (True, False, first["version"])
 
 
-#: Forms in which a key may come, from the key.
+#: Formats of a key's text, made from the key, with the option that they need.
 FORMS = {
     "two lines": (lines, ()),
     "as Confluent's tool prints it": (
@@ -200,7 +200,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_key_may_come_in_several_forms(organization, secrets, form):
+def test_a_key_is_accepted_in_several_formats(organization, secrets, form):
     key = organization.key(organization.account("deployer"))
     text, option = FORMS[form]
     words = (option, key.id) if option else ()
@@ -209,8 +209,8 @@ def test_a_key_may_come_in_several_forms(organization, secrets, form):
 
 
 ID, SECRET = "ABCDEFGH12345678", "s" * 64
-#: What is given, the code, and what is said.
-MISSHAPEN = {
+#: The input, the error code, and what the message contains.
+MALFORMED = {
     "nothing": ("", "SECRETS-INPUT", "nothing was given"),
     "one line": (f"{ID}\n", "SECRETS-INPUT", "1 lines"),
     "JSON of something else": ('{"user": "x"}', "SECRETS-INPUT", "apiKey"),
@@ -221,13 +221,13 @@ MISSHAPEN = {
 }
 
 
-@pytest.mark.parametrize("case", MISSHAPEN)
-def test_what_can_be_no_key_is_reported_before_anybody_is_asked(secrets, case):
-    given, code, said = MISSHAPEN[case]
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_input_is_reported_before_any_vendor_is_called(secrets, case):
+    given, code, expected_message = MALFORMED[case]
     answer = secrets_set("confluent", given=given)
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (2, code)
-    assert said in document["message"]
+    assert expected_message in document["message"]
     assert SECRET not in answer.output
     assert not secrets.list_secrets()["SecretList"]
 
@@ -283,20 +283,20 @@ WRONG = (
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.__name__)
-def test_a_key_that_will_not_do_is_named_for_what_it_is_and_not_kept(organization, secrets, case):
-    key, code, said = case(organization)
+def test_an_unsuitable_key_is_identified_and_not_stored(organization, secrets, case):
+    key, code, expected_message = case(organization)
     before = {secret["Name"]: held(secrets, secret["Name"]) for secret in secrets.list_secrets()["SecretList"]}
     answer = secrets_set("confluent", given=lines(key))
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (1, code), document
-    assert said in document["message"]
+    assert expected_message in document["message"]
     assert document["hint"]
     assert key.secret.reveal() not in answer.output
     assert {secret["Name"]: held(secrets, secret["Name"]) for secret in secrets.list_secrets()["SecretList"]} == before
 
 
-class GoingAlong(SystemClock):
-    """Sleeping lets the vendor's time pass, and ours."""
+class VendorClock(SystemClock):
+    """Advances the vendor's time and its own when somebody sleeps."""
 
     def __init__(self, url):
         self.url, self.ahead = url, 0.0
@@ -309,16 +309,16 @@ class GoingAlong(SystemClock):
         control.call(self.url, "POST", "/clock", {"advance": seconds})
 
 
-def test_a_key_that_was_made_just_now_is_waited_for(organization, secrets, voice):
+def test_a_key_that_was_made_just_now_is_waited_for(organization, secrets, quiet_output):
     owner = organization.account("deployer")
     key = organization.key(owner, old=False)
     url = organization.cloud.url
-    ctx = DeploymentContext(check.load_stage("dev"), Addresses(confluent=url), GoingAlong(url))
-    assert confluent.verify(voice, ctx, key, wait=1200).id == owner
+    ctx = DeploymentContext(check.load_stage("dev"), Addresses(confluent=url), VendorClock(url))
+    assert confluent.verify(quiet_output, ctx, key, wait=1200).id == owner
     assert ctx.clock.ahead > 0
 
 
-def test_a_secret_that_is_about_to_be_deleted_is_not_written_over(organization, secrets):
+def test_a_secret_that_is_scheduled_for_deletion_is_not_overwritten(organization, secrets):
     stored(organization.admin)
     secrets.delete_secret(SecretId=CLOUD_KEY)
     answer = secrets_set("confluent", given=lines(organization.key(organization.account("a"))))
@@ -355,7 +355,7 @@ def pair(rsa_key):
     return keypair.load(Secret(pem(rsa_key)))
 
 
-def test_a_private_key_is_proved_by_a_login_and_kept_as_the_functions_read_it(snowflake_account, secrets, pair):
+def test_a_private_key_is_checked_by_a_login_and_stored_as_the_functions_read_it(snowflake_account, secrets, pair):
     snowflake_account.set_key(pair)
     answer = secrets_set("snowflake", given=pair.private_pem.reveal())
     assert answer.exit_code == 0, answer.output
@@ -369,7 +369,7 @@ def test_a_private_key_is_proved_by_a_login_and_kept_as_the_functions_read_it(sn
     assert who == "LAKEFERRY"
 
 
-def test_a_key_with_a_passphrase_is_kept_without_it(snowflake_account, secrets, rsa_key, pair):
+def test_a_key_with_a_passphrase_is_stored_without_it(snowflake_account, secrets, rsa_key, pair):
     snowflake_account.set_key(pair)
     secrets.create_secret(Name=DEPLOYER, SecretString=json.dumps({"passphrase": "old", "note": "ours"}))
     given = json.dumps({"privateKey": pem(rsa_key, passphrase=b"open sesame"), "passphrase": "open sesame"})
@@ -380,7 +380,7 @@ def test_a_key_with_a_passphrase_is_kept_without_it(snowflake_account, secrets, 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_message"),
     [
         ("hello", "can't be read"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----", "can't be read"),
@@ -389,11 +389,11 @@ def test_a_key_with_a_passphrase_is_kept_without_it(snowflake_account, secrets, 
         (pem(ec.generate_private_key(ec.SECP256R1())), "not an RSA key"),
     ],
 )
-def test_a_private_key_that_cannot_be_read_is_reported_before_anybody_is_asked(secrets, text, said):
+def test_an_unreadable_private_key_is_reported_before_snowflake_is_called(secrets, text, expected_message):
     answer = secrets_set("snowflake", given=text)
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (2, "SECRETS-PEM")
-    assert said in document["message"]
+    assert expected_message in document["message"]
     assert document["hint"]
 
 
@@ -436,7 +436,7 @@ def test_a_role_that_the_user_may_not_use_is_reported_as_that(snowflake_account,
     assert document["code"] == "SNF-ROLE"
 
 
-def test_a_pair_is_made_and_waits_until_an_admin_has_set_it(snowflake_account, secrets):
+def test_a_generated_pair_waits_until_an_admin_has_set_it(snowflake_account, secrets):
     made = json.loads(secrets_set("snowflake", "--generate").stdout)
     assert (made["ok"], made["key"]["state"]) == (True, "waiting")
     waiting = secrets_set("snowflake", "--generate")
@@ -450,7 +450,7 @@ def test_a_pair_is_made_and_waits_until_an_admin_has_set_it(snowflake_account, s
     assert store.GENERATED not in {label for labels in stages for label in labels}
 
 
-def test_a_pair_that_is_made_beside_one_that_works_replaces_it_only_when_it_works_itself(snowflake_account, secrets, pair):
+def test_a_generated_pair_replaces_a_working_one_only_when_it_works(snowflake_account, secrets, pair):
     snowflake_account.set_key(pair)
     secrets_set("snowflake", given=pair.private_pem.reveal())
     made = json.loads(secrets_set("snowflake", "--generate").stdout)
@@ -462,7 +462,7 @@ def test_a_pair_that_is_made_beside_one_that_works_replaces_it_only_when_it_work
     assert held(secrets, DEPLOYER, "AWSPREVIOUS")["fingerprint"] == pair.fingerprint
 
 
-def test_on_a_terminal_a_private_key_may_be_pasted_and_is_not_shown(snowflake_account, secrets, rsa_key, pair):
+def test_on_a_terminal_a_private_key_can_be_pasted_and_is_not_shown(snowflake_account, secrets, rsa_key, pair):
     snowflake_account.set_key(pair)
     typed = [("(not shown): ", pem(rsa_key, passphrase=b"open sesame")), ("passphrase (not shown): ", "open sesame\n")]
     code, shown = talk(["secrets", "set", "snowflake"], os.environ, typed, ROOT)
@@ -477,10 +477,10 @@ def test_options_of_the_other_vendor_are_wrong_input(secrets):
     assert json.loads(secrets_set("snowflake", "--key-id", ID).stdout)["code"] == "USAGE"
 
 
-def test_a_stage_without_snowflake_has_no_key_for_it(secrets, voice):
+def test_a_stage_without_snowflake_has_no_key_for_it(secrets, quiet_output):
     import attrs
 
     plan = check.load_stage("dev")
     ctx = DeploymentContext(attrs.evolve(plan, deployment=attrs.evolve(plan.deployment, snowflake=None)))
     with pytest.raises(Exception, match="has no"):
-        snowflake.store(voice, ctx)
+        snowflake.store(quiet_output, ctx)

@@ -1,6 +1,6 @@
-"""Every file in deployments/ goes through a whole deployment and away again, by the commands that users call.
+"""Each file in deployments/ is deployed and destroyed with the commands that users call.
 
-dev.toml does so in the rehearsal. The tests of a file go on where the one before ended.
+The rehearsal does so for dev.toml. The tests of a file depend on each other: each continues where the previous one ended.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from simulators.data import generators
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
 _WEEK = {"start": datetime(2026, 11, 9, tzinfo=UTC), "end": datetime(2026, 11, 16, tzinfo=UTC)}
-#: What producers of the user's own write, by topic.
+#: Records that the user's producers write, by topic.
 ORDERS = {"sales_orders": [each.value for each in generators.sales_orders(generators.SalesMix(orders=5), seed=1, **_WEEK)]}
 STAGES = sorted({file.stem for file in (ROOT / "deployments").glob("*.toml")} - {"dev"})
 
@@ -44,29 +44,29 @@ def operator(request, clone):
 
 
 def test_what_is_missing_is_listed_before_anything_is_created(operator):
-    said = operator.call("deploy", "--yes", code=3)
-    assert said.document["code"] == "DEPLOY-NOT-READY"
-    assert len(said.document["details"]) == 3
+    result = operator.call("deploy", "--yes", code=3)
+    assert result.document["code"] == "DEPLOY-NOT-READY"
+    assert len(result.document["details"]) == 3
     assert operator.stacks() == {}
     environments.prepare(operator.ctx, operator.environment)
     bootstrap(operator.ctx, operator.clone.root)
 
 
-def test_nobody_deploys_without_being_asked(operator):
+def test_a_deployment_needs_consent(operator):
     assert operator.call("deploy", code=2).document["code"] == "DEPLOY-NOT-CONFIRMED"
     assert operator.stacks() == {}
 
 
-def test_who_stops_watching_stops_nothing_that_is_under_way(operator):
+def test_ctrl_c_does_not_stop_a_stack_that_is_being_created(operator):
     stack = f"{operator.ctx.deployment.prefix}-confluent"
     process = operator.clone.start(
         "deploy", "--yes", "--stage", operator.ctx.stage, "--json", changes=operator.environment.variables
     )
     until(lambda: operator.stacks().get(stack) == "CREATE_IN_PROGRESS" or process.poll() is not None, PATIENCE)
     process.send_signal(signal.SIGINT)
-    said = operator.clone.said(process)
-    assert (said.code, said.document["code"]) == (6, "DEPLOY-STOPPED"), said.err
-    assert said.document["details"]["under_way"] == [stack]
+    result = operator.clone.finish(process)
+    assert (result.code, result.document["code"]) == (6, "DEPLOY-STOPPED"), result.err
+    assert result.document["details"]["under_way"] == [stack]
     until(lambda: not operator.stacks()[stack].endswith("_IN_PROGRESS"), PATIENCE)
     assert operator.stacks()[stack] == "CREATE_COMPLETE"
 
@@ -77,7 +77,7 @@ def test_the_same_command_deploys_the_rest(operator):
     assert operator.call("plan", "--check").document["changes"] == []
 
 
-def test_what_producers_write_becomes_tables_and_nothing_is_wrong(operator):
+def test_records_become_tables_and_status_reports_no_problem(operator):
     for topic in operator.ctx.deployment.topics:
         operator.produce(topic.name, ORDERS[topic.name])
     for _ in range(2):
@@ -91,8 +91,8 @@ def test_what_producers_write_becomes_tables_and_nothing_is_wrong(operator):
     assert [check for check in checks if check["result"] == "fail"] == []
 
 
-def test_a_protected_deployment_is_destroyed_only_after_its_protection_is_lifted(operator):
-    """What the file keeps stays; nothing else does."""
+def test_a_protected_deployment_is_destroyed_after_its_protection_is_removed(operator):
+    """Only what the file keeps remains."""
     prefix, file = operator.ctx.deployment.prefix, operator.clone.root / "deployments" / f"{operator.ctx.stage}.toml"
     refused = operator.call("destroy", "--confirm", operator.ctx.stage, code=7).document
     assert refused["code"] == "DESTROY-PROTECTED"

@@ -1,4 +1,4 @@
-"""What breaks the wire of the shared embedded AWS, and the secrets that must never be seen again."""
+"""Fixtures that break calls to the shared embedded AWS, and that search for secrets in what was written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def faults(lake_aws):
 
 @pytest.fixture(scope="session", autouse=True)
 def no_secret_is_written_down(lake_aws, tmp_path_factory):
-    """At the end: nothing that the tests here have written, locally or in S3, holds a key in any form."""
+    """Check at the end that nothing that these tests have written, locally or in S3, holds a key in any form."""
     yield
     canary = Canary()
     canary.look_below(tmp_path_factory.getbasetemp())

@@ -1,4 +1,4 @@
-"""The job as a real process, which a test can stop at the moment at which AWS has done what it asked for."""
+"""Runs the job as a real process, which a test can stop right after AWS has done what the job called it for."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from waiting import PATIENCE
 
 from simulators.core.faults import FaultClient
 
-#: Seconds between two looks at a process; nothing depends on them.
+#: Seconds between two checks of a process. No result depends on them.
 LOOK = 0.02
 
 
 @attrs.frozen
 class Job:
-    """`python -m glue_jobs.export` in a session of its own; what it says goes to `log`."""
+    """`python -m glue_jobs.export` in a session of its own, with its output in `log`."""
 
     process: subprocess.Popen[bytes]
     log: Path
 
     def ended(self) -> bool:
-        """Waits a moment."""
+        """Wait for a moment, and return whether the process has ended."""
         try:
             self.process.wait(LOOK)
         except subprocess.TimeoutExpired:
@@ -36,7 +36,7 @@ class Job:
         return True
 
     def kill(self) -> None:
-        """As a container goes: driver and JVM at once."""
+        """Kill driver and JVM at once, as the end of a container does."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(PATIENCE)
 
@@ -51,7 +51,7 @@ def start(
     limits: Callable[[], None] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Job:
-    """Spark's settings and the way to the embedded AWS are in the environment; `contract` is a name or a path."""
+    """Start the job with `contract`, a name or a path. The environment has Spark's settings and leads to the embedded AWS."""
     log = lake.folder / f"{len(list(lake.folder.iterdir()))}.log"
     args = ["--export", contract, "--as-of", AS_OF.isoformat(), *lake.target.arguments(), *words]
     with log.open("wb") as stream:
@@ -69,6 +69,6 @@ def start(
 
 
 def await_held(faults: FaultClient, ended: Callable[[], bool], result: Callable[[], str] = str) -> None:
-    """Until an answer is held. `ended` waits a moment and tells whether whoever should ask has given up."""
+    """Wait until a response is held. `ended` waits for a moment and returns whether the caller has ended."""
     while not faults.state()["held"]:
-        assert not ended(), f"it ended before the call that was to be held\n{result()}"
+        assert not ended(), f"the process ended before the call whose response a fault holds\n{result()}"

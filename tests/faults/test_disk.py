@@ -1,4 +1,4 @@
-"""The disk that Spark sorts on is full."""
+"""The disk for Spark's temporary files is full."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KILOBYTE = 1 << 10
 
 
 def small_files():
-    """No file beyond this size can be written, as on a full disk; those that Java needs to start are smaller."""
+    """Limit the size of files that this process can write, as a full disk does. Files that Java needs to start are smaller."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (512 * KILOBYTE, 512 * KILOBYTE))
 
 

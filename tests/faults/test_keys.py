@@ -1,4 +1,4 @@
-"""Without its key nothing leaves, and which key it was is told without telling the key."""
+"""Without a valid pseudonymisation key nothing is published. The record identifies the key without containing it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def refused(lake, *words):
     return error.value
 
 
-#: What the secret holds instead of a key.
+#: Values of the secret that are not a key.
 MALFORMED = {
     "text": {"SecretString": "swordfish-swordfish-swordfish-swordfish"},
     "another object": {"SecretString": '{"password": "swordfish"}'},
@@ -53,7 +53,7 @@ MALFORMED = {
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", MALFORMED)
-def test_a_secret_in_another_form_is_refused_without_being_told(stocked, what):
+def test_a_malformed_secret_is_refused_and_not_shown(stocked, what):
     store(stocked, **MALFORMED[what])
     error = refused(stocked)
     assert (error.code, error.exit_code) == ("EXP-KEY-FORM", 2)
@@ -61,7 +61,7 @@ def test_a_secret_in_another_form_is_refused_without_being_told(stocked, what):
     assert "swordfish" not in str(error)
 
 
-def test_a_secret_that_is_not_named_or_not_there_or_not_allowed_is_refused(stocked, faults):
+def test_a_missing_or_forbidden_secret_is_refused(stocked, faults):
     assert refused(stocked, "--pseudonym-secret", "").code == "EXP-KEY-MISSING"
     gone = refused(stocked, "--pseudonym-secret", "nobody-made-it")
     assert (gone.code, "nobody-made-it" in gone.what, gone.exit_code) == ("EXP-KEY-UNREADABLE", True, 1)
@@ -71,7 +71,7 @@ def test_a_secret_that_is_not_named_or_not_there_or_not_allowed_is_refused(stock
 
 
 @pytest.mark.slow
-def test_a_key_that_is_rotated_during_a_run_counts_from_the_next_one_on(stocked, faults):
+def test_a_key_that_is_rotated_during_a_run_is_used_by_the_next_run(stocked, faults):
     faults.rule({"fault": "hang", "method": "POST", "path": "*/data/*", "query": {"uploads": "*"}})
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(stocked.export, LINES)

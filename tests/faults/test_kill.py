@@ -1,6 +1,6 @@
-"""SIGKILL of the real process at the moments at which most is at stake; the next run then does it all, once.
+"""SIGKILL of the real process at the critical moments. The next run then publishes exactly once.
 
-Every single call is tried in test_kill_everywhere.py.
+test_kill_everywhere.py kills it after every call.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def undisturbed(stocked):
 
 
 def s3(method, path, **query):
-    """The answer to such a call is held; what it asked for is done."""
+    """Hold the response to a call of S3 whose effect is done."""
     return {"fault": "hang", "method": method, "path": f"/lake-*/{path}", "query": query}
 
 
-#: Name of the moment, the call, and whether the window is visible then.
+#: By the name of a moment: the call, and whether the window is visible then.
 POINTS = {
     "begun": (s3("PUT", "*/runs/*"), False),
     "upload-begun": (s3("POST", "*/data/*", uploads="*"), False),
@@ -51,7 +51,7 @@ def kill_at(lake, faults, point, contract, *words):
 @pytest.mark.cluster
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("point", POINTS)
-def test_what_a_killed_run_left_is_cleaned_and_the_next_one_publishes_once(stocked, undisturbed, faults, point):
+def test_the_run_after_a_killed_one_cleans_up_and_publishes_once(stocked, undisturbed, faults, point):
     call, visible = POINTS[point]
     prefix = ("--prefix", f"killed-{point}")
     kill_at(stocked, faults, call, stocked.write_contract(LINES), *prefix)
@@ -73,7 +73,7 @@ def test_what_a_killed_run_left_is_cleaned_and_the_next_one_publishes_once(stock
 @pytest.mark.cluster
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["before the commit", "after the commit"])
-def test_a_run_killed_while_it_keeps_an_aggregate_is_made_up_for(stocked, faults, point):
+def test_the_run_after_one_killed_during_an_aggregate_completes_it(stocked, faults, point):
     name = f"counts_{point.split()[0]}"
     call = s3("PUT", f"warehouse/*/{name}/data/*")
     if point == "after the commit":

@@ -1,4 +1,4 @@
-"""The long campaign: SIGKILL of the real process after each single call to AWS that it makes, one process a call."""
+"""SIGKILL of the real process after each of its calls to AWS, with one process per call."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def test_wherever_a_run_is_killed_the_next_one_publishes_once(lake, faults, name
     path, calls = lake.write_contract(contract), 0
     while killed_after(lake, faults, calls + 1, path, f"killed-{calls + 1}"):
         calls += 1
-        place = f"killed-{calls}"
-        lake.export(contract, "--prefix", place)
-        manifest = json.loads(lake.read(f"{place}/{name}/manifests/{WEEK}.json"))
+        prefix = f"killed-{calls}"
+        lake.export(contract, "--prefix", prefix)
+        manifest = json.loads(lake.read(f"{prefix}/{name}/manifests/{WEEK}.json"))
         assert manifest["generation"] == 1, f"call {calls}"
-        assert files_of(lake, place) == {file["key"] for file in manifest["files"]}, f"call {calls}"
-        assert uploads_of(lake, place) == set(), f"call {calls}"
+        assert files_of(lake, prefix) == {file["key"] for file in manifest["files"]}, f"call {calls}"
+        assert uploads_of(lake, prefix) == set(), f"call {calls}"
         assert lake.read(manifest["files"][0]["key"]) == expected, f"call {calls}"
-        records = [json.loads(lake.read(key)) for key in lake.keys(f"{place}/{name}/runs/")]
+        records = [json.loads(lake.read(key)) for key in lake.keys(f"{prefix}/{name}/runs/")]
         assert {record["state"] for record in records} <= {"done", "failed"}, f"call {calls}"
     assert calls > 25
 
 
-def killed_after(lake, faults, calls, path, place) -> bool:
-    """False where the run makes fewer calls than that, and so comes to its end."""
+def killed_after(lake, faults, calls, path, prefix) -> bool:
+    """Kill the job after a number of calls. Return False if it ends earlier, because it makes fewer calls."""
     faults.rule({"fault": "hang", "nth": calls})
-    job = job_process.start(lake, path, "--prefix", place)
+    job = job_process.start(lake, path, "--prefix", prefix)
     while not faults.state()["held"]:
         if job.ended():
             assert job.process.returncode == 0, job.output()

@@ -1,4 +1,4 @@
-"""Runs that meet: of the same window, of another view of the source, of the same aggregate's table."""
+"""Concurrent runs: of the same window, of another snapshot of the source, of the same aggregate table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def held(method, path):
 
 @contextmanager
 def stopped_at(faults, call, lake, *args, **named):
-    """An export in another thread, with AWS clients of its own, which stands still at `call` and goes on afterwards."""
+    """Run an export in another thread, with AWS clients of its own. It stops at `call`, and continues at the end of the block."""
     faults.rule(call)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(lake.export, *args, **named)
@@ -80,7 +80,7 @@ def test_an_older_run_never_replaces_a_newer_restatement(lake, faults):
 
 
 def test_two_writers_of_an_aggregate_lose_nothing(lake, faults):
-    """Of different windows, into one table: the slow one's commit is refused, and made again on top of the fast one's."""
+    """Two windows are written to one table. The slow commit is refused, and made again on top of the fast one."""
     lake.commit(TOPIC, *events(30), *events(30, first=24 * 7), at=AS_OF + A_WEEK)
     second = ("--first-day", (MONDAY + A_WEEK).date().isoformat())
     with stopped_at(faults, held("PUT", "*/counts/metadata/*-m0.avro"), lake, counts()) as slow:
@@ -93,7 +93,7 @@ def test_two_writers_of_an_aggregate_lose_nothing(lake, faults):
 
 @pytest.mark.slow
 def test_the_first_write_of_a_kept_table_does_not_undo_a_later_one(lake, faults):
-    """The slow run began when the table had no snapshot to compare with."""
+    """The slow run started when the table had no snapshot to compare with."""
     lake.commit(TOPIC, *events(30), at=AS_OF)
     with stopped_at(faults, held("PUT", "*/counts/metadata/*-m0.avro"), lake, counts()) as slow:
         lake.commit(TOPIC, *events(2, first=30), at=AS_OF + timedelta(hours=1))

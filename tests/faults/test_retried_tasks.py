@@ -1,4 +1,4 @@
-"""A task that fails after its work has had its effect, and that Spark then runs again."""
+"""A task that fails after its effect, and that Spark runs again."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from lake import AS_OF, WEEK
 from things import LINES, LONG_TEXT, TOPIC, events, files_of, uploads_of
 
-#: The answer to the task's last call, the upload of its part (the first is the driver's): what it asked for is done, and
-#: the client doesn't retry a refusal.
+#: An error in response to the task's last call, the upload of its part (the first part is the driver's). The part is uploaded,
+#: and the client doesn't retry such an error.
 REFUSED_TOO_LATE = {
     "fault": "effect_then_error",
     "method": "PUT",
@@ -30,7 +30,7 @@ def stocked(lakes):
 
 
 @pytest.mark.slow
-def test_a_task_that_is_tried_again_delivers_its_rows_once(stocked, faults):
+def test_a_retried_task_delivers_its_rows_once(stocked, faults):
     undisturbed = stocked.export(LINES).csv()
     faults.rule(REFUSED_TOO_LATE)
     options = os.environ["PYSPARK_SUBMIT_ARGS"].replace("local[2]", "local[2,4]")

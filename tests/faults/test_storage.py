@@ -1,4 +1,4 @@
-"""S3 and Glue refuse, break off or lie: nothing half done is seen, and nothing that was seen is lost."""
+"""S3 and Glue refuse calls, cut responses or return wrong ones. No partial result is visible, and no visible one is lost."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def undisturbed(stocked):
 
 
 @pytest.fixture
-def place():
-    """A prefix of the test's own in the shared lake."""
-    return f"place-{next(_numbers)}"
+def prefix():
+    """Return a prefix for this test in the shared lake."""
+    return f"prefix-{next(_numbers)}"
 
 
 def s3(fault, method, path, *, query=None, **more):
-    """S3's answer to a call on an object of the lake."""
+    """Return a fault of S3's response to a call on an object of the lake."""
     return {"fault": fault, "method": method, "path": f"/lake-*/{path}", "query": query or {}, "shape": "s3"} | more
 
 
@@ -46,25 +46,25 @@ def glue(fault, operation, **more):
 
 PART, COMPLETE, BEGIN = {"partNumber": "*"}, {"uploadId": "*"}, {"uploads": "*"}
 TABLE_FILE = "*/v1/*/data/*.parquet"
-DATA = "place-*/data/*.csv"
+DATA = "prefix-*/data/*.csv"
 
 
-def visible(lake, place, name="things"):
-    return json.loads(lake.read(f"{place}/{name}/manifests/{WEEK}.json"))
+def visible(lake, prefix, name="things"):
+    return json.loads(lake.read(f"{prefix}/{name}/manifests/{WEEK}.json"))
 
 
-def assert_nothing_left(lake, place):
-    assert [key for key in lake.keys(place) if "/runs/" not in key] == []
-    assert uploads_of(lake, place) == set()
+def assert_nothing_left(lake, prefix):
+    assert [key for key in lake.keys(prefix) if "/runs/" not in key] == []
+    assert uploads_of(lake, prefix) == set()
 
 
-#: What AWS does, for as long as it takes to come to its senses.
+#: Temporary faults of AWS.
 PASSING = {
     "throttled part": s3("error", "PUT", DATA, query=PART),
     "reset part": s3("reset", "PUT", DATA, query=PART),
-    "upload begun twice": s3("effect_then_reset", "POST", DATA, query=BEGIN),
+    "upload started twice": s3("effect_then_reset", "POST", DATA, query=BEGIN),
     "upload completed, answer lost": s3("effect_then_reset", "POST", DATA, query=COMPLETE),
-    "upload completed, told that it is gone": s3(
+    "upload completed, answer says that it is gone": s3(
         "effect_then_error", "POST", DATA, query=COMPLETE, status=404, code="NoSuchUpload"
     ),
     "failed with status 200": s3("error", "POST", DATA, status=200, code="InternalError", query=COMPLETE),
@@ -79,30 +79,30 @@ PASSING = {
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("trouble", PASSING)
-def test_what_passes_is_borne(stocked, undisturbed, faults, place, trouble):
-    faults.rule(PASSING[trouble])
-    run = stocked.export(LINES, "--prefix", place)
+@pytest.mark.parametrize("fault_name", PASSING)
+def test_temporary_faults_are_retried(stocked, undisturbed, faults, prefix, fault_name):
+    faults.rule(PASSING[fault_name])
+    run = stocked.export(LINES, "--prefix", prefix)
     assert faults.state()["rules"][0]["hits"] >= 1
-    manifest = visible(stocked, place)
+    manifest = visible(stocked, prefix)
     assert (run.state(), manifest["generation"], manifest["run_id"]) == ("published", 1, run.record.id)
-    assert files_of(stocked, place) == {file["key"] for file in manifest["files"]}
-    assert uploads_of(stocked, place) == set()
+    assert files_of(stocked, prefix) == {file["key"] for file in manifest["files"]}
+    assert uploads_of(stocked, prefix) == set()
     assert stocked.read(manifest["files"][0]["key"]) == undisturbed
 
 
-def test_a_slow_answer_is_waited_for(stocked, undisturbed, faults, place):
+def test_a_run_waits_for_a_slow_response(stocked, undisturbed, faults, prefix):
     faults.rule(s3("hang", "GET", DATA, after_bytes=100))
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(stocked.export, LINES, "--prefix", place)
+        running = pool.submit(stocked.export, LINES, "--prefix", prefix)
         await_held(faults, ended(running))
-        assert stocked.keys(f"{place}/things/manifests/") == []
+        assert stocked.keys(f"{prefix}/things/manifests/") == []
         faults.release()
         assert running.result(PATIENCE).state() == "published"
-    assert stocked.read(visible(stocked, place)["files"][0]["key"]) == undisturbed
+    assert stocked.read(visible(stocked, prefix)["files"][0]["key"]) == undisturbed
 
 
-#: What stays, and the code that the window gets for it.
+#: Permanent faults of AWS, and the window's error code.
 LASTING = {
     "part denied": (s3("error", "PUT", DATA, query=PART, status=403), "EXP-AWS-DENIED"),
     "part damaged on the way": (s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest"), "EXP-AWS-FAILED"),
@@ -119,70 +119,70 @@ LASTING = {
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("trouble", LASTING)
-def test_what_lasts_ends_the_run_with_one_message_and_nothing_left(stocked, faults, place, trouble):
-    fault, code = LASTING[trouble]
+@pytest.mark.parametrize("fault_name", LASTING)
+def test_permanent_faults_fail_the_run_and_leave_no_files(stocked, faults, prefix, fault_name):
+    fault, code = LASTING[fault_name]
     faults.rule(fault | {"times": 0})
-    window = stocked.export(LINES, "--prefix", place).window()
+    window = stocked.export(LINES, "--prefix", prefix).window()
     assert (window["state"], window["code"], window["exit_code"]) == ("failed", code, 1)
     assert window["remedy"]
-    assert_nothing_left(stocked, place)
+    assert_nothing_left(stocked, prefix)
 
 
 @pytest.mark.slow
-def test_files_stay_where_a_manifest_may_still_appear(stocked, faults, place):
-    """S3 fails to say whether it wrote the manifest. Removed at once, the files could be missing under a visible manifest."""
+def test_files_are_kept_while_a_manifest_may_still_appear(stocked, faults, prefix):
+    """It is unknown whether S3 wrote the manifest. If the files were removed, a visible manifest could lack them."""
     faults.rule(s3("error", "PUT", "*/manifests/*", status=503, times=0))
-    run = stocked.export(LINES, "--prefix", place)
+    run = stocked.export(LINES, "--prefix", prefix)
     assert (run.state(), run.window()["code"]) == ("failed", "EXP-AWS-FAILED")
-    assert {key.rpartition("/")[2].split(".")[-1] for key in files_of(stocked, place)} == {"csv", "json", "html"}
+    assert {key.rpartition("/")[2].split(".")[-1] for key in files_of(stocked, prefix)} == {"csv", "json", "html"}
     faults.clear()
-    assert stocked.export(LINES, "--prefix", place).state() == "published"
-    assert files_of(stocked, place) == {file["key"] for file in visible(stocked, place)["files"]}
+    assert stocked.export(LINES, "--prefix", prefix).state() == "published"
+    assert files_of(stocked, prefix) == {file["key"] for file in visible(stocked, prefix)["files"]}
 
 
-def test_what_went_wrong_first_is_reported_where_nothing_can_be_cleaned_up(stocked, faults, place):
+def test_the_first_error_is_reported_when_the_clean_up_fails_too(stocked, faults, prefix):
     faults.rule(
         s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest", times=0),
         s3("error", "DELETE", "*", status=403, times=0),
     )
-    assert "BadDigest" in stocked.export(LINES, "--prefix", place).window()["reason"]
+    assert "BadDigest" in stocked.export(LINES, "--prefix", prefix).window()["reason"]
     faults.clear()
-    assert stocked.export(LINES, "--prefix", place).state() == "published"
-    assert uploads_of(stocked, place) == set()
+    assert stocked.export(LINES, "--prefix", prefix).state() == "published"
+    assert uploads_of(stocked, prefix) == set()
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("damage", ["gone", "of another length"])
-def test_a_visible_file_that_is_damaged_is_made_again(stocked, undisturbed, place, damage):
-    first = stocked.export(LINES, "--prefix", place)
-    key = visible(stocked, place)["files"][0]["key"]
+def test_a_visible_file_that_is_damaged_is_made_again(stocked, undisturbed, prefix, damage):
+    first = stocked.export(LINES, "--prefix", prefix)
+    key = visible(stocked, prefix)["files"][0]["key"]
     if damage == "gone":
         stocked.s3.delete_object(Bucket=stocked.target.bucket, Key=key)
     else:
         stocked.s3.put_object(Bucket=stocked.target.bucket, Key=key, Body=b"short")
-    again = stocked.export(LINES, "--prefix", place)
-    manifest = visible(stocked, place)
+    again = stocked.export(LINES, "--prefix", prefix)
+    manifest = visible(stocked, prefix)
     assert (first.state(), again.state(), manifest["generation"]) == ("published", "published", 2)
     assert stocked.read(manifest["files"][0]["key"]) == undisturbed
 
 
-def test_an_aggregate_that_cannot_be_kept_costs_the_visible_file_nothing(stocked, faults, place):
+def test_an_aggregate_that_cannot_be_kept_does_not_affect_the_visible_file(stocked, faults, prefix):
     contract = counts("refused")
     faults.rule(glue("error", "UpdateTable", code="AccessDeniedException", times=0))
-    window = stocked.export(contract, "--prefix", place).window()
+    window = stocked.export(contract, "--prefix", prefix).window()
     assert (window["state"], window["code"]) == ("failed", "EXP-AWS-DENIED")
-    manifest = visible(stocked, place, "refused")
-    assert files_of(stocked, place) == {file["key"] for file in manifest["files"]}
+    manifest = visible(stocked, prefix, "refused")
+    assert files_of(stocked, prefix) == {file["key"] for file in manifest["files"]}
     faults.clear()
-    assert stocked.export(contract, "--prefix", place).state() == "unchanged"
+    assert stocked.export(contract, "--prefix", prefix).state() == "unchanged"
     assert kept(stocked, "refused") == [(WEEK, "a", 15), (WEEK, "b", 15)]
-    assert files_of(stocked, place) == {file["key"] for file in manifest["files"]}
+    assert files_of(stocked, prefix) == {file["key"] for file in manifest["files"]}
 
 
-def test_an_aggregate_whose_commit_was_not_answered_is_kept_once(stocked, faults, place):
+def test_an_aggregate_whose_commit_was_not_answered_is_kept_once(stocked, faults, prefix):
     faults.rule(glue("effect_then_reset", "UpdateTable"))
-    assert stocked.export(counts("unanswered"), "--prefix", place).state() == "published"
+    assert stocked.export(counts("unanswered"), "--prefix", prefix).state() == "published"
     assert faults.state()["rules"][0]["hits"] == 1
     assert kept(stocked, "unanswered") == [(WEEK, "a", 15), (WEEK, "b", 15)]
 
@@ -200,12 +200,12 @@ def kept(lake, name):
         (s3("truncate", "GET", "*.metadata.json", after_bytes=100), "EXP-AWS-UNREACHABLE"),
     ],
 )
-def test_a_table_that_cannot_be_read_ends_the_run_before_it_begins(stocked, faults, place, fault, code):
+def test_an_unreadable_table_ends_the_run_before_it_starts(stocked, faults, prefix, fault, code):
     faults.rule(fault | {"times": 0})
     with pytest.raises(ExportError) as refused:
-        stocked.export(LINES, "--prefix", place)
+        stocked.export(LINES, "--prefix", prefix)
     assert refused.value.code == code
     faults.clear()
-    (record,) = (json.loads(stocked.read(key)) for key in stocked.keys(place))
+    (record,) = (json.loads(stocked.read(key)) for key in stocked.keys(prefix))
     assert record["state"] == "failed"
     assert code in record["reason"]

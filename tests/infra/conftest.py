@@ -1,4 +1,4 @@
-"""Both deployments that ship, synthesised once for all tests that look at templates."""
+"""Both shipped deployments, synthesised once for all tests of templates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deployments import check
 
 @pytest.fixture(scope="session")
 def assemblies(tmp_path_factory):
-    """By stage."""
+    """Return the assemblies by stage."""
     return {stage: assembly_kit.synthesise(check.load_stage(stage), tmp_path_factory.mktemp(stage)) for stage in ("dev", "prod")}
 
 

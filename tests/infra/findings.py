@@ -1,14 +1,14 @@
-"""The policy linter: what no policy of a template may say, as a list of sentences."""
+"""The policy linter: lists policies in the templates that allow too much."""
 
 from __future__ import annotations
 
 from policies import Reader
 
-#: Actions that CloudWatch, Logs and the like check against no resource.
+#: Actions of CloudWatch, Logs and others that have no resource.
 WITHOUT_RESOURCE = {"cloudwatch:PutMetricData"}
-#: Actions of X-Ray, which checks them against neither a resource nor a condition.
+#: Actions of X-Ray, which have neither a resource nor a condition.
 OF_TRACES = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
-#: Principals of services that act for somebody else, and so have to say for whom.
+#: Services that act for others, so that a trust must say for whom.
 DEPUTIES = {"glue.amazonaws.com", "scheduler.amazonaws.com", "secretsmanager.amazonaws.com", "cloudwatch.amazonaws.com"}
 
 
@@ -21,11 +21,11 @@ def _documents(assembly):
     for part, template in assembly.templates.items():
         for logical_id, body in template["Resources"].items():
             for statement in _statements(body.get("Properties", {})):
-                place = f"{part}.{logical_id}"
+                where = f"{part}.{logical_id}"
                 if {"NotAction", "NotResource", "NotPrincipal"} & statement.keys():
-                    yield f"{place}: says what is left out, not what is meant"
+                    yield f"{where}: says what is excluded, not what is included"
                 if statement["Effect"] == "Allow" and statement.get("Principal") in ("*", {"AWS": "*"}):
-                    yield f"{place}: everybody"
+                    yield f"{where}: everybody"
 
 
 def _statements(value):
@@ -45,23 +45,23 @@ def _grants(reader):
         if properties.get("ManagedPolicyArns"):
             yield f"{role}: has a policy that somebody else may change"
     for grant in reader.grants():
-        place = f"{grant.role} {grant.sid}".strip()
+        where = f"{grant.role} {grant.sid}".strip()
         for action in grant.actions:
             if "*" in action:
-                yield f"{place}: action {action}"
+                yield f"{where}: action {action}"
             if action.lower() == "iam:passrole":
-                yield f"{place}: can hand on a role"
+                yield f"{where}: can pass any role"
             if action.lower().startswith(("iam:", "sts:", "kms:put", "kms:creategrant", "organizations:")):
-                yield f"{place}: {action} gives more rights"
+                yield f"{where}: {action} grants more permissions"
         bound = (set(grant.actions) <= WITHOUT_RESOURCE and grant.conditions) or set(grant.actions) <= OF_TRACES
         if "*" in grant.resources and not bound:
-            yield f"{place}: any resource"
+            yield f"{where}: any resource"
         if any(action.startswith("kms:") for action in grant.actions) and not _is_bound(grant):
-            yield f"{place}: a key for any service"
+            yield f"{where}: a key for any service"
 
 
 def _is_bound(grant):
-    """Through one service, or on a key that stands for one topic."""
+    """Return whether a grant is limited to one service, or to the key of one topic."""
     return "kms:ViaService" in grant.conditions.get("StringEquals", {}) or "AlarmKey" in str(grant.resources)
 
 

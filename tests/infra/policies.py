@@ -1,6 +1,6 @@
-"""Who may do what, read off the templates: values followed through references and imports, statements evaluated as IAM does.
+"""Reads from the templates who may do what. Follows values through references and imports, and evaluates statements as IAM does.
 
-An account's number, a region and a partition stand for themselves; what CloudFormation makes up is shown as <part.Id.Attribute>.
+An account's number, a region and a partition are represented by their names, and generated values as <part.Id.Attribute>.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ACCOUNT = "111122223333"
 
 @attrs.frozen
 class Grant:
-    """A statement of a role's policy, with everything in it as text."""
+    """A statement of a role's policy, with all values as text."""
 
     role: str
     sid: str
@@ -70,7 +70,7 @@ class Reader:
         return None
 
     def _secret(self, part, logical_id):
-        """The ARN of a secret that has a name: policies may speak of it by that."""
+        """Return the ARN of a secret with a name, by which policies can refer to it."""
         body = self.assembly.templates[part]["Resources"].get(logical_id, {})
         if body.get("Type") == "AWS::SecretsManager::Secret" and (name := body["Properties"].get("Name")):
             return f"arn:aws:secretsmanager:{self._pseudo['AWS::Region']}:{ACCOUNT}:secret:{name}-abcdef"
@@ -84,7 +84,7 @@ class Reader:
         raise LookupError(f"nobody exports {name}")
 
     def roles(self):
-        """By <part.Id>: the role's properties."""
+        """Return the roles' properties by <part.Id>."""
         found = self.assembly.resources("AWS::IAM::Role")
         return {f"{part}.{logical_id}": self.text(body, part) for (part, logical_id), body in found.items()}
 
@@ -99,7 +99,7 @@ class Reader:
         return found
 
     def trusts(self):
-        """(role, statement) of everything that says who may be a role."""
+        """Return (role, statement) of every statement about who may assume a role."""
         return [
             (role, statement)
             for role, body in self.roles().items()
@@ -120,13 +120,13 @@ class Reader:
 
 
 def allowed(grants, action, resource):
-    """As IAM decides, with every condition taken as met: a deny wins, and what nobody allows is denied."""
+    """Decide as IAM does, with all conditions met: a deny wins, and what no statement allows is denied."""
     covering = [grant for grant in grants if grant.covers(action, resource)]
     return bool(covering) and all(grant.effect == "Allow" for grant in covering)
 
 
 def admits(statement, principal, action, context):
-    """Whether a trust statement lets `principal` in, with this context of the request."""
+    """Return whether a trust statement admits `principal` with this context of the request."""
     if statement["Effect"] != "Allow" or action not in _listed(statement["Action"]):
         return False
     if principal not in [one for named in statement["Principal"].values() for one in _listed(named)]:

@@ -1,4 +1,4 @@
-"""The app as `cdk` starts it."""
+"""The app as `cdk` runs it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_bad_file_is_reported_with_exit_code_2_and_nothing_is_created(tmp_path
 
 
 def test_every_feature_flag_of_cdk_is_decided(tmp_path):
-    """CDK's command line warns of each synthesis with a flag that cdk.json doesn't name."""
+    """CDK's command line warns at each synthesis of a flag that cdk.json doesn't have."""
     (package,) = Path(aws_cdk.__file__).with_name("_jsii").glob("aws-cdk-lib@*.jsii.tgz")
     with tarfile.open(package) as archive:
         flags = json.load(archive.extractfile("package/recommended-feature-flags.json"))
@@ -43,7 +43,7 @@ def test_every_feature_flag_of_cdk_is_decided(tmp_path):
 
 
 @pytest.mark.deep
-def test_the_command_line_has_nothing_to_warn_of(tmp_path):
+def test_the_command_line_prints_no_warning(tmp_path):
     command = [
         sys.executable,
         "-m",
@@ -57,12 +57,12 @@ def test_the_command_line_has_nothing_to_warn_of(tmp_path):
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    said = (done.stdout + done.stderr).lower()
-    assert [word for word in ("feature flag", "warning", "deprecated") if word in said] == []
+    printed = (done.stdout + done.stderr).lower()
+    assert [word for word in ("feature flag", "warning", "deprecated") if word in printed] == []
 
 
 @pytest.mark.deep
-def test_it_needs_no_account_and_gives_what_the_tests_looked_at(tmp_path, prod):
+def test_the_app_needs_no_account_and_synthesises_the_tested_templates(tmp_path, prod):
     done = start(tmp_path, stage="prod")
     assert done.returncode == 0, done.stderr
     for part, template in prod.templates.items():

@@ -1,4 +1,4 @@
-"""What deploying needs of CDK's bootstrap is what the templates ask for, and the assembly is read as it is written."""
+"""The bootstrap version that deployments require is the templates', and the assembly is read correctly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakeferry.health import aws
 from lakeferry.plan import templates
 
 
-def test_the_bootstrap_that_is_asked_for_is_the_one_that_the_templates_need(dev):
+def test_the_required_bootstrap_version_is_the_templates(dev):
     artifacts = json.loads((dev.folder / "manifest.json").read_text())["artifacts"].values()
     needed = [int(one.get("properties", {}).get("requiresBootstrapStackVersion") or 0) for one in artifacts]
     assert max(needed) == aws.BOOTSTRAP

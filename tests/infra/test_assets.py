@@ -1,4 +1,4 @@
-"""What ships is built from locked wheels, the same whenever and wherever it is built, and works by itself."""
+"""Assets are built from locked wheels, are the same whenever and wherever they are built, and work without other packages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from stacks import assets
 from tools import audit, sbom
 
 HANDLERS = [contract.CUSTOM_RESOURCE, contract.CLEANUP, contract.ROTATE, contract.NOTIFY, contract.WATCH]
-#: Lambda takes 250 MB; a cold start has to read it.
+#: Lambda's limit is 250 MB, and a cold start reads all of it.
 MEGABYTES = 40
 
 
@@ -32,7 +32,7 @@ def files(folder):
     return sorted(file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
 
 
-#: What a deployment file may say of the functions.
+#: Platforms and versions of Python that a deployment file may choose.
 PYTHONS = get_args(get_type_hints(Aws)["lambda_python"])
 
 
@@ -49,7 +49,7 @@ def test_two_zips_are_the_same_bytes(tmp_path):
     assert one.read_bytes() == other.read_bytes()
 
 
-def test_what_is_built_already_needs_no_network_and_no_uv(tmp_path, monkeypatch):
+def test_an_asset_that_is_already_built_needs_no_network_and_no_uv(tmp_path, monkeypatch):
     first = assets.lambda_folder(assets.LOCAL, tmp_path)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     assert assets.lambda_folder(assets.LOCAL, tmp_path) == first
@@ -78,7 +78,7 @@ def test_functions_ship_for_the_python_that_these_tests_run_on():
 
 @pytest.mark.parametrize("file", [".github/workflows/check.yml", "docs/ci/gitlab-ci.yml"])
 def test_ci_runs_the_tests_of_the_functions_on_every_other_python_that_a_deployment_may_choose(file):
-    """They run on the default anyway."""
+    """They run on the default version anyway."""
     (listed,) = re.findall(r"(?:LAMBDA_PYTHON|python): (\[[^]]*\])", (ROOT / file).read_text())
     assert json.loads(listed) == list(PYTHONS[1:])
 
@@ -98,7 +98,7 @@ def test_versions_are_those_that_the_tests_run_with():
 
 @pytest.fixture(scope="module")
 def clean():
-    """The asset for this machine, and a way to run code in an interpreter that sees nothing else but boto3."""
+    """The asset for this machine, and an interpreter without other packages than boto3."""
     folder = assets.lambda_folder(assets.LOCAL)
     packages = Path(boto3.__file__).parents[1]
     boto = [packages / name for name in ("boto3", "botocore", "jmespath", "s3transfer", "dateutil", "six.py")]
@@ -133,12 +133,12 @@ def test_each_handler_is_imported_by_a_clean_interpreter(handler, clean, tmp_pat
     assert (done.stdout.strip(), done.returncode) == ("True", 0), done.stderr
 
 
-def test_a_missing_dependency_is_seen(clean, tmp_path):
+def test_a_missing_dependency_is_found(clean, tmp_path):
     done = run(clean, tmp_path, "import pyspark")
     assert "No module named 'pyspark'" in done.stderr
 
 
-def test_the_zip_has_the_script_s_imports_and_times_of_no_day():
+def test_the_zip_has_the_imports_of_the_script_and_fixed_timestamps():
     with zipfile.ZipFile(assets.glue_zip()) as archive:
         assert archive.testzip() is None
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -160,7 +160,7 @@ def test_pure_python_only_in_the_zip():
 
 
 def test_the_zip_is_the_same_whatever_machine_built_it():
-    """No compiled code, and no file that names the platform of a wheel."""
+    """It has no compiled code, and no file that names the platform of a wheel."""
     with zipfile.ZipFile(assets.glue_zip()) as archive:
         names = archive.namelist()
     assert "markupsafe/_native.py" in names
@@ -178,7 +178,7 @@ def shipped(platform):
 
 
 def installed(folder):
-    """Names and versions of the packages in an asset, as their own metadata has them."""
+    """Return names and versions of the packages in an asset, from their own metadata."""
     found = set()
     for metadata in folder.glob("*.dist-info/METADATA"):
         lines = metadata.read_text(encoding="utf-8").splitlines()
@@ -215,7 +215,7 @@ def test_a_package_that_is_locked_for_another_system_is_not_in_the_bill(tmp_path
         ([], ["no package was looked up"]),
     ],
 )
-def test_an_audit_fails_for_what_is_weak_and_for_what_it_could_not_look_up(dependencies, wrong):
+def test_an_audit_fails_for_vulnerable_and_for_unknown_packages(dependencies, wrong):
     assert list(audit.findings(json.dumps({"dependencies": dependencies, "fixes": []}))) == wrong
 
 

@@ -1,4 +1,4 @@
-"""CloudFormation's own rules, on the templates as they are deployed."""
+"""cfn-lint finds nothing in the templates, and finds planted mistakes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IGNORED = "W3005"
 
 @pytest.fixture(scope="module")
 def findings(dev, prod, tmp_path_factory):
-    """By file name, what the linter says of all templates and of one with mistakes planted in it."""
+    """Return cfn-lint's findings by file name, for all templates and for one with planted mistakes."""
     template = json.loads(json.dumps(dev.templates["data"]))
     bucket = next(body for body in template["Resources"].values() if body["Type"] == "AWS::S3::Bucket")
     bucket["Properties"]["VersioningConfiguration"] = {"Status": "On"}
@@ -46,7 +46,7 @@ def test_the_linter_finds_nothing(findings):
     assert {name: found for name, found in findings.items() if found and name != "planted.json"} == {}
 
 
-def test_the_linter_finds_what_is_planted(findings):
+def test_the_linter_finds_planted_mistakes(findings):
     found = " ".join(findings["planted.json"])
     assert "E3030" in found
     assert "E3002" in found

@@ -1,4 +1,4 @@
-"""Constructs by themselves, in a stack that is nothing of ours."""
+"""Constructs by themselves, in an empty stack."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def properties(stack, kind):
     return body["Properties"]
 
 
-def test_a_function_traces_and_logs_json_and_may_do_no_more_than_that(stack, deployment):
+def test_a_function_traces_and_logs_json_and_has_no_other_permissions(stack, deployment):
     function = PythonFunction(
         stack, "Function", deployment=deployment, handler="a.b", purpose="tries", environment={}, statements=[]
     )
@@ -74,13 +74,13 @@ def test_a_provider_is_one_function_of_ours_and_three_of_the_framework(stack, pr
         assert body["Properties"]["LoggingConfig"]["LogFormat"] == "JSON"
 
 
-def test_a_resource_is_called_by_its_id_at_whatever_depth(stack, provider):
+def test_a_resources_logical_id_is_its_construct_id_at_any_depth(stack, provider):
     deep = Construct(Construct(stack, "One"), "Two")
     provider.create(deep, "OrdersTopic", topic())
     assert Template.from_stack(stack).find_resources("Custom::LakeferryTopic").keys() == {"OrdersTopic"}
 
 
-def test_a_template_says_what_differs_from_the_defaults(stack, provider):
+def test_a_template_has_only_properties_that_differ_from_the_defaults(stack, provider):
     provider.create(stack, "Orders", topic(partitions=3, config={}))
     body = properties(stack, "Custom::LakeferryTopic")
     assert {name: value for name, value in body.items() if not name.startswith("Service")} == {
@@ -120,7 +120,7 @@ def test_only_the_resource_that_is_to_be_repaired_gets_the_mark(stack, provider)
     assert {id: body["Properties"].get(contract.REPAIR) for id, body in found.items()} == {"OrdersTopic": "7", "OtherTopic": None}
 
 
-def test_cleanup_names_one_thing(stack):
+def test_a_cleanup_names_one_object(stack):
     CleanupOnDestroy(stack, "Empty", service_token="arn", bucket="lake")
     assert properties(stack, contract.CLEANUP_TYPE) == {"ServiceToken": "arn", "bucket": "lake"}
 

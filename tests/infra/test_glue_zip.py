@@ -1,4 +1,4 @@
-"""Everything that the job imports is in its zip or in Glue 5.1's own list: shown in an environment that has nothing else."""
+"""The job's imports are in its zip or in Glue 5.1's list of packages, tested in an environment that has nothing else."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ LOCK = Path(__file__).with_name("glue_5_1.txt")
 
 @pytest.fixture(scope="module")
 def glue():
-    """The interpreter of that environment. It is made once: the lock's hash is in its name."""
-    place = ROOT / "build" / f"env-glue-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]}"
-    python = place / "bin" / "python"
-    if not (place / "ready").exists():
+    """Return the interpreter of that environment. It is created once per hash of the lock file."""
+    folder = ROOT / "build" / f"env-glue-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]}"
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
         uv = str(Path(sys.executable).with_name("uv"))
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys._base_executable, place], check=True, timeout=300)
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys._base_executable, folder], check=True, timeout=300)
         subprocess.run(
             [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", LOCK], check=True, timeout=300
         )
-        (place / "ready").touch()
+        (folder / "ready").touch()
     return python
 
 
 def run(glue, tmp_path, code):
-    """As Glue does: the zip stands before everything else on the path, and the script is a file of its own."""
+    """Run code as Glue does: the zip is first on the path, and the script is a file of its own."""
     script = tmp_path / "script.py"
     script.write_text(f"import sys\nsys.path.insert(0, {str(assets.glue_zip())!r})\n{code}")
     return subprocess.run([glue, "-I", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
@@ -77,7 +77,7 @@ sys.stdout.buffer.write(report.html(samples.weekly_sales(20)).encode())
 
 
 def test_the_zip_alone_renders_the_report(glue, tmp_path):
-    """Its template and its style sheet are in the zip; so is what makes a page of them."""
+    """The zip includes the template, its style sheet, and the packages that render it."""
     done = run(glue, tmp_path, REPORT)
     assert done.returncode == 0, done.stderr
     script = f"import sys\nsys.path.append({str(ROOT)!r})" + REPORT.replace('assert ".zip" in module.__file__', "assert True")
@@ -87,7 +87,7 @@ def test_the_zip_alone_renders_the_report(glue, tmp_path):
 
 
 def test_the_script_runs_until_it_lacks_arguments(glue, tmp_path):
-    """export.py as Glue starts it: by its path, not as a module of the zip."""
+    """Glue starts export.py by its path, not as a module of the zip."""
     done = run(
         glue,
         tmp_path,
@@ -102,7 +102,7 @@ def test_the_environment_has_nothing_else(glue, tmp_path):
         assert "No module named" in run(glue, tmp_path, f"import {absent}").stderr
 
 
-def test_a_dependency_that_is_not_in_the_zip_is_seen(glue, tmp_path):
+def test_a_dependency_that_is_not_in_the_zip_is_found(glue, tmp_path):
     script = tmp_path / "bare.py"
     script.write_text(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nimport exports.contract\n")
     done = subprocess.run([glue, "-I", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)

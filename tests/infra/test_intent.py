@@ -1,4 +1,4 @@
-"""What the templates are for, resource by resource."""
+"""The intent of the templates, resource by resource."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def test_buckets_are_reached_by_tls_only(assembly):
         assert {"NumericLessThan": {"s3:TlsVersion": 1.2}} in conditions
 
 
-def test_no_bucket_policy_or_key_policy_locks_out_who_is_let_in(assembly):
-    """I7: buckets deny nothing but plain connections, and keys leave it to the roles' policies."""
+def test_no_bucket_policy_or_key_policy_denies_a_permitted_role(assembly):
+    """I7: buckets deny only connections without TLS, and keys leave access to the roles' policies."""
     for body in assembly.resources("AWS::S3::BucketPolicy").values():
         for statement in body["PolicyDocument"]["Statement"]:
             assert statement["Effect"] == "Deny"
@@ -92,7 +92,7 @@ def test_no_bucket_policy_or_key_policy_locks_out_who_is_let_in(assembly):
         assert not [one for one in body["KeyPolicy"]["Statement"] if one["Effect"] == "Deny"]
 
 
-#: Services that a key's policy lets in, by how the key's id begins, and the condition that bounds them.
+#: Services that a key's policy admits, by the beginning of the key's id, with the condition that limits them.
 LET_IN = {
     "AlarmKey": ({"Service": "cloudwatch.amazonaws.com"}, "StringEquals", "aws:SourceAccount"),
     "JobsKey": ({"Service": "logs.<region>.amazonaws.com"}, "ArnLike", "kms:EncryptionContext:aws:logs:arn"),
@@ -138,8 +138,8 @@ def test_nobody_but_tableflow_writes_to_its_bucket(assembly):
             assert grant.role.startswith(("confluent.TableflowRole", "confluent.ConfluentProviderFunctionRole"))
 
 
-def test_every_log_group_ends(assembly):
-    """I9. And every function writes to one of ours: none makes its own."""
+def test_every_log_group_has_a_retention(assembly):
+    """I9. Every function writes to one of these groups."""
     groups = assembly.resources("AWS::Logs::LogGroup")
     assert {body["RetentionInDays"] for body in groups.values()} == {assembly.plan.deployment.aws.log_retention_days}
     for body in assembly.resources("AWS::Lambda::Function").values():
@@ -147,8 +147,8 @@ def test_every_log_group_ends(assembly):
     assert not [grant for grant in Reader(assembly).grants() if "logs:CreateLogGroup" in grant.actions]
 
 
-def test_data_goes_or_stays_as_the_file_says(dev, prod):
-    """I20: both ways."""
+def test_data_is_deleted_or_kept_as_the_file_says(dev, prod):
+    """I20: in both cases."""
     kept = {"AWS::S3::Bucket", "AWS::Glue::Database", "AWS::SecretsManager::Secret", "AWS::KMS::Key"}
     for assembly, wanted in ((dev, "Delete"), (prod, "Retain")):
         found = {
@@ -169,8 +169,8 @@ def test_a_deployment_takes_few_functions(dev):
         assert len(dev.resources(kind)) <= most, kind
 
 
-def test_a_pool_of_flink_is_there_where_a_statement_runs_in_it(dev, prod):
-    """The key stays, so no other stack keeps the last statement from going."""
+def test_a_flink_pool_exists_only_with_a_statement(dev, prod):
+    """The key always exists, so that no other stack prevents the deletion of the last statement."""
     for assembly, pools in ((dev, 1), (prod, 0)):
         assert bool(assembly.plan.deployment.statements) == bool(pools)
         assert len(assembly.resources("Custom::LakeferryFlinkComputePool")) == pools
@@ -190,7 +190,7 @@ def _cleaned_up(assembly):
     return sorted(next(iter(set(body) & set(contract.CLEANUPS))) for body in resources)
 
 
-def test_nothing_cleans_up_data_that_stays(dev, prod):
+def test_kept_data_is_not_cleaned_up(dev, prod):
     """I20."""
     assert _cleaned_up(prod) == []
     assert _cleaned_up(dev) == ["bucket", "bucket", "glue_database"]
@@ -229,7 +229,7 @@ def test_each_account_has_the_rights_that_the_contract_says(dev):
     assert ("WRITE", "TOPIC", "stock_trades_with_totals") not in entries
 
 
-def test_the_job_is_what_the_file_and_the_jobs_contract_say(assembly):
+def test_the_job_is_as_the_file_and_the_jobs_contract_define(assembly):
     jobs = assembly.resources("AWS::Glue::Job")
     deployment = assembly.plan.deployment
     assert len(jobs) == len(deployment.exports)
@@ -242,7 +242,7 @@ def test_the_job_is_what_the_file_and_the_jobs_contract_say(assembly):
         )  # fmt: skip
         conf = Reader(assembly).text(given["--conf"], "exports")
         assert conf.count("--conf ") == len(SPARK_SETTINGS)
-        # How Glue splits the argument is not documented; without blanks in values there is one way.
+        # Glue's documentation doesn't say how it splits the argument. Values without blanks can be split in one way only.
         assert not any(" " in word for word in conf.split(" --conf "))
         for name, value in SPARK_SETTINGS.items():
             assert f"{name}={value}" in conf
@@ -252,7 +252,7 @@ def test_the_job_is_what_the_file_and_the_jobs_contract_say(assembly):
 
 @pytest.fixture(scope="module")
 def moved(dev, tmp_path_factory):
-    """Dev with a first day of its exports, an environment that exists, and a linked database in Snowflake for all tables."""
+    """Dev with a first day of its exports, an existing environment, and a linked database in Snowflake for all tables."""
     deployment = dev.plan.deployment
     changed = attrs.evolve(
         deployment,
@@ -275,7 +275,7 @@ def test_a_first_day_of_the_deployments_own_reaches_the_job_and_the_watch(dev, m
 
 
 def test_the_catalogs_address_is_reported_also_in_an_environment_that_exists(dev, moved):
-    """The organization is read off the cluster's CRN."""
+    """The organization is part of the cluster's CRN."""
     for assembly in (dev, moved):
         start, organization, *_ = assembly.templates["confluent"]["Outputs"]["CatalogUri"]["Value"]["Fn::Join"][1]
         assert start.endswith("/iceberg/catalog/organizations/")
@@ -324,8 +324,8 @@ def settings_of(assembly, part):
     return json.loads((assembly.folder / f"asset.{url.rpartition('/')[2]}").read_text())
 
 
-def test_a_function_reads_the_settings_that_it_gets(assembly, tmp_path):
-    """By the function's own reader, from a bucket that is a folder."""
+def test_a_function_can_read_its_published_settings(assembly, tmp_path):
+    """The function's own reader reads them from a folder in place of a bucket."""
 
     class Folder:
         def get_object(self, Bucket, Key):  # noqa: N803  (AWS's words)
@@ -352,7 +352,7 @@ def test_only_an_export_that_hashes_gets_the_key(assembly):
 
 
 def test_each_export_starts_as_of_its_scheduled_time_in_its_zone(assembly):
-    """N1, N2: few tries within hours, then the dead-letter queue; the next run catches up."""
+    """N1, N2: a few tries within hours, then the dead-letter queue. The next run catches up."""
     schedules = [body for body in assembly.resources("AWS::Scheduler::Schedule", "exports").values() if "GroupName" in body]
     exports = assembly.plan.deployment.exports
     assert sorted((one["ScheduleExpression"], one["ScheduleExpressionTimezone"]) for one in schedules) == sorted(
@@ -361,16 +361,16 @@ def test_each_export_starts_as_of_its_scheduled_time_in_its_zone(assembly):
     for body in schedules:
         target = body["Target"]
         assert Reader(assembly).text(target["Arn"], "exports").endswith(":scheduler:::aws-sdk:glue:startJobRun")
-        said = json.loads(Reader(assembly).text(target["Input"], "exports"))
-        assert said["Arguments"] == {"--as-of": "<aws.scheduler.scheduled-time>"}
+        arguments = json.loads(Reader(assembly).text(target["Input"], "exports"))
+        assert arguments["Arguments"] == {"--as-of": "<aws.scheduler.scheduled-time>"}
         assert target["RetryPolicy"]["MaximumRetryAttempts"] <= 24
         assert target["RetryPolicy"]["MaximumEventAgeInSeconds"] <= 6 * 3600
         assert target["DeadLetterConfig"]
         assert body["FlexibleTimeWindow"] == {"Mode": "OFF"}
 
 
-def test_what_came_of_a_run_is_reported_and_nothing_else(assembly):
-    """N5, N10: the rules hear Glue's word about our jobs, so no mail makes another."""
+def test_only_results_of_our_runs_are_reported(assembly):
+    """N5, N10: the rules match Glue's events about our jobs, so no mail causes another."""
     rules = assembly.resources("AWS::Events::Rule")
     jobs = sorted(body["Name"] for body in assembly.resources("AWS::Glue::Job").values())
     states = []
@@ -385,7 +385,7 @@ def test_what_came_of_a_run_is_reported_and_nothing_else(assembly):
 
 
 def test_an_event_about_a_run_is_kept_for_a_day_and_then_for_two_weeks(dev):
-    """N3: by EventBridge while the function can't be invoked, then in the dead-letter queue, which has an alarm."""
+    """N3: EventBridge keeps it while the function can't be invoked, then the dead-letter queue, which has an alarm."""
     for body in dev.resources("AWS::Events::Rule").values():
         assert body["Targets"][0]["RetryPolicy"]["MaximumEventAgeInSeconds"] == 24 * 3600
     (function,) = [
@@ -401,13 +401,13 @@ STATES = (*AGES, "TableflowStopped", "RowsSkipped", "ExportLateHours", "Rotation
 
 
 def alarms_on_metrics(assembly):
-    """Those on what the watch measures, by metric."""
+    """Return the alarms on the watch's metrics, by metric."""
     alarms = assembly.resources("AWS::CloudWatch::Alarm", "operations").values()
     return {body["MetricName"]: body for body in alarms if body["Namespace"] == contract.METRICS}
 
 
 def test_a_limit_of_hours_is_honoured_within_the_hour(assembly):
-    """The shortest limit that a deployment file can name is an hour."""
+    """The shortest limit in a deployment file is an hour."""
     alarms = alarms_on_metrics(assembly)
     assert set(alarms) == {*contract.METRIC_DIMENSIONS, contract.UNMEASURED}
     (schedule,) = assembly.resources("AWS::Scheduler::Schedule", "operations").values()
@@ -435,7 +435,7 @@ def test_recipients_have_a_day_to_confirm(assembly):
 
 
 def test_every_function_of_ours_has_an_alarm_for_its_errors(assembly):
-    """The functions of CDK's provider framework have none: one of them fails each time that it asks its waiter to wait on."""
+    """Functions of CDK's provider framework have none: one of them fails whenever its waiter must continue to wait."""
     reader = Reader(assembly)
     for part in assembly.templates:
         ours = {
@@ -456,7 +456,7 @@ def test_every_function_of_ours_has_an_alarm_for_its_errors(assembly):
 
 @pytest.fixture
 def deploy_alarms(dev, lake_aws):
-    """Creates the deployment's alarms in an embedded AWS, each time under another name."""
+    """Return a function that creates the deployment's alarms in an embedded AWS, with new names each time."""
     return lambda: AlarmedDeployment(dev, lake_aws)
 
 
@@ -471,13 +471,13 @@ class AlarmedDeployment:
             self._client.put_metric_alarm(**given | {"AlarmName": f"{self._name}-{metric}", "Dimensions": whole})
 
     def watch(self, *runs):
-        """One run for each set of values, the last one now."""
+        """Publish one run of the watch for each set of values, the last one now."""
         for ago, values in enumerate(reversed(runs)):
             at = time.time() - 1 - ago * contract.WATCH_MINUTES * 60
             checks.emit(self._client, values, self._name, at)
 
     def states(self, seconds=0):
-        """By metric, as they are in so many seconds without another run."""
+        """Return the states by metric after so many seconds without another run."""
         body = json.dumps({"seconds": seconds}).encode()
         request = urllib.request.Request(f"{self._aws.url}/_simulator/alarms/evaluate", data=body, method="POST")
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
@@ -485,8 +485,8 @@ class AlarmedDeployment:
         return {name.removeprefix(f"{self._name}-"): found[name] for name in found if name.startswith(f"{self._name}-")}
 
 
-def test_a_fresh_deployment_starts_without_an_alarm_and_a_silent_watch_is_seen(deploy_alarms):
-    """Nobody has confirmed a mail yet, which is no alarm before a day is over."""
+def test_a_new_deployment_starts_without_an_alarm_and_a_silent_watch_raises_one(deploy_alarms):
+    """Nobody has confirmed a subscription yet, which raises no alarm on the first day."""
     deployment = deploy_alarms()
     first = deployment.states()
     assert first.pop("RecipientsUnconfirmed") == "OK"
@@ -499,7 +499,7 @@ def test_a_fresh_deployment_starts_without_an_alarm_and_a_silent_watch_is_seen(d
 
 
 @pytest.mark.parametrize("metric", STATES)
-def test_what_is_wrong_in_two_runs_raises_its_alarm_and_no_other(deploy_alarms, metric):
+def test_a_problem_in_two_runs_raises_its_alarm_and_no_other(deploy_alarms, metric):
     healthy = AlarmedDeployment.healthy
     wrong = healthy | {("GlueAgeHours", "y"): None} if metric == contract.UNMEASURED else healthy | {(metric, "y"): 200.0}
     deployment = deploy_alarms()
@@ -520,7 +520,7 @@ def test_users_learn_that_recipients_must_confirm(assembly):
     )
 
 
-def test_keys_are_rotated_by_secrets_manager_and_by_nobody_else(assembly):
+def test_only_secrets_manager_rotates_keys(assembly):
     schedules = assembly.resources("AWS::SecretsManager::RotationSchedule")
     assert len(schedules) == 9
     for body in schedules.values():
@@ -534,7 +534,7 @@ def test_keys_are_rotated_by_secrets_manager_and_by_nobody_else(assembly):
 
 @pytest.mark.parametrize("part", ["confluent", "snowflake"])
 def test_replaced_keys_are_revoked_within_hours_of_the_end_of_their_grace(assembly, part):
-    """By the function that rotates them, which the schedule calls with all secrets of the stack."""
+    """The schedule calls the function that rotates them, with all secrets of the stack."""
     (schedule,) = assembly.resources("AWS::Scheduler::Schedule", part).values()
     assert schedule["ScheduleExpression"] == "cron(15 0/6 * * ? *)"
     reader = Reader(assembly)
@@ -545,7 +545,7 @@ def test_replaced_keys_are_revoked_within_hours_of_the_end_of_their_grace(assemb
 
 
 def test_the_functions_that_fill_secrets_may_do_so_with_those_secrets_only(assembly):
-    """Not with whatever else has a name that begins in the same way."""
+    """Not with other secrets whose names begin alike."""
     for (part, name), body in assembly.resources("AWS::IAM::Role").items():
         for policy in body.get("Policies", []):
             for statement in policy["PolicyDocument"]["Statement"]:
@@ -555,8 +555,8 @@ def test_the_functions_that_fill_secrets_may_do_so_with_those_secrets_only(assem
                     assert "*" not in json.dumps(given), (part, name)
 
 
-def test_secrets_hold_no_value_and_their_key_stands_beside_them(assembly):
-    """I4, and the trap of a key in another stack."""
+def test_secrets_have_no_value_and_their_key_is_in_the_same_stack(assembly):
+    """I4. A key in another stack could be deleted first."""
     for (part, _), body in assembly.resources("AWS::SecretsManager::Secret").items():
         assert "SecretString" not in body
         key = body["KmsKeyId"]["Fn::GetAtt"][0]
@@ -587,7 +587,7 @@ def test_templates_stay_far_from_cloudformations_limits(assembly, part):
     assert len(json.dumps(template)) < 500_000
 
 
-def test_every_stack_tells_what_a_user_needs(dev):
+def test_every_stack_has_the_outputs_that_users_need(dev):
     result = {
         name
         for template in dev.templates.values()

@@ -1,7 +1,7 @@
-"""What the templates declare is what the functions behind them accept: each resource is read by its own kind, strictly.
+"""The templates' properties are valid for the resource types, each of which reads its own strictly.
 
-What the templates of a release declared is accepted for ever: CloudFormation sends it with an update and a delete by a later
-release. Each release keeps its own in golden/, made once by `KEEP_PROPERTIES=1 pytest tests/infra/test_kinds.py`.
+The properties of each release stay valid for ever, because CloudFormation sends them with an update or a delete by a later
+release. golden/ has those of each release, made once by `KEEP_PROPERTIES=1 pytest tests/infra/test_kinds.py`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from lambdas.shared.properties import RESERVED, parse, prop
 KEPT = Path(__file__).parent / "golden"
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
-#: What CloudFormation will have made of a reference, where a kind looks at the value's form.
+#: Values in place of references, where a resource type checks the value's form.
 SAMPLES = {"iam_user_arn": "arn:aws:iam::111122223333:user/x", "full_name": "SALES.PUBLIC", "name": "SALES"}
 
 
 def given(assembly):
-    """(where, kind, properties as CloudFormation sends them: all plain values are text)."""
+    """Return (where, kind, properties as CloudFormation sends them: all plain values are text)."""
     reader = Reader(assembly)
     for part, template in assembly.templates.items():
         for logical_id, body in template["Resources"].items():
@@ -59,7 +59,7 @@ def _sent(value):
     return SAMPLES.get(attribute, text)
 
 
-def test_each_kind_accepts_what_it_is_given(assembly):
+def test_each_resource_type_accepts_its_properties(assembly):
     seen = 0
     for where, kind, properties in given(assembly):
         try:
@@ -70,7 +70,7 @@ def test_each_kind_accepts_what_it_is_given(assembly):
     assert seen > 40
 
 
-def test_a_wrong_value_is_seen(dev):
+def test_a_wrong_value_is_found(dev):
     _, kind, properties = next(one for one in given(dev) if one[1] == "tableflow_topic")
     wrong = copy.deepcopy(properties)
     wrong["retention_ms"] = "1"
@@ -78,8 +78,8 @@ def test_a_wrong_value_is_seen(dev):
         parse(registry.find(kind).handler.PROPERTIES, wrong, strict=True)
 
 
-def test_one_update_makes_nothing_anew_that_holds_data(dev):
-    """What users change day by day is none of the values for which a topic, a table or a cluster is made anew."""
+def test_no_update_of_a_common_value_replaces_an_object_with_data(dev):
+    """Values that users often change don't replace a topic, a table or a cluster."""
     harmless = {
         "topic": {"partitions", "config"},
         "tableflow_topic": {"retention_ms", "error_handling", "table_formats"},
@@ -91,15 +91,15 @@ def test_one_update_makes_nothing_anew_that_holds_data(dev):
 
 
 def released():
-    """(file, logical id, kind, properties) of everything that a release has kept."""
+    """Return (file, logical id, kind, properties) of everything that the files of releases have."""
     for file in sorted(KEPT.glob("properties-*.json")):
         for one in json.loads(file.read_text(encoding="utf-8")):
             yield file.stem, one["logical_id"], one["kind"], one["properties"]
 
 
 def refused(types):
-    """What of the releases' properties can no longer be updated or deleted, with why."""
-    invocations = Invocations(lambda *_: Unreachable(), secrets=AnySecret(), types=types, said=io.StringIO())
+    """Return the releases' properties that can no longer be updated or deleted, with the error."""
+    invocations = Invocations(lambda *_: Unreachable(), secrets=AnySecret(), types=types, log=io.StringIO())
     for release, logical_id, name, properties in released():
         kind = types[name].handler
         try:
@@ -116,7 +116,7 @@ def refused(types):
 
 
 class Unreachable:
-    """A vendor that never answers: a delete that was understood waits for it."""
+    """A vendor that never answers. A delete with valid properties waits for it."""
 
     def __getattr__(self, name):
         raise Transient(errors.UNREACHABLE, f"no answer to {name}")
@@ -127,7 +127,7 @@ class AnySecret(MemorySecrets):
         return {"SecretString": json.dumps({"apiKey": "key", "apiSecret": "secret"})}
 
 
-def test_what_this_release_declares_is_kept(assemblies):
+def test_the_properties_of_this_release_are_kept(assemblies):
     file = KEPT / f"properties-{VERSION}.json"
     if os.environ.get("KEEP_PROPERTIES") and not file.exists():
         each = [
@@ -143,17 +143,17 @@ def _kept(properties):
     return {name: value for name, value in properties.items() if name not in RESERVED}
 
 
-def test_what_is_kept_names_no_account_but_the_one_of_examples():
+def test_kept_properties_name_no_real_account():
     for file in KEPT.glob("properties-*.json"):
         assert set(re.findall(r"\d{12}", file.read_text(encoding="utf-8"))) <= {ACCOUNT}
 
 
-def test_what_a_release_has_declared_can_be_updated_and_deleted_by_every_later_one():
+def test_properties_of_earlier_releases_can_be_updated_and_deleted():
     assert len(list(released())) > 90
     assert list(refused(RESOURCE_TYPES)) == []
 
 
-def test_a_property_that_a_later_release_requires_is_seen():
+def test_a_newly_required_property_is_found():
     @attrs.frozen
     class Spec(RESOURCE_TYPES["topic"].handler.PROPERTIES):
         owner: str = prop("Who asked for it.")

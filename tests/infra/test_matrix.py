@@ -1,6 +1,6 @@
-"""What each role may do to what, as a whole (I3). The golden files hold all that is allowed; everything else is denied.
+"""All permissions of all roles (I3). The golden files list what is allowed; everything else is denied.
 
-After a change that is meant: `UPDATE_GOLDEN=1 pytest tests/infra/test_matrix.py`, then read the difference.
+After an intended change: `UPDATE_GOLDEN=1 pytest tests/infra/test_matrix.py`, then read the difference.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from policies import ACCOUNT, Grant, Reader, allowed
 
 GOLDEN = Path(__file__).parent / "golden"
-#: What nobody here may do, beside what somebody may.
+#: Actions that no role may perform, tested beside the granted ones.
 TEMPTING = """
 s3:DeleteBucket s3:PutBucketPolicy s3:PutBucketAcl s3:PutObjectAcl s3:PutBucketVersioning s3:PutLifecycleConfiguration
 iam:PassRole iam:CreateRole iam:PutRolePolicy iam:AttachRolePolicy iam:UpdateAssumeRolePolicy sts:AssumeRole
@@ -26,10 +26,10 @@ cloudformation:DeleteStack cloudformation:UpdateStack scheduler:CreateSchedule e
 """.split()
 
 
-#: What only a grant of everything covers: one line of the golden file stands for all resources.
+#: A resource that only a grant of everything covers. Its line of the golden file represents all resources.
 ANYTHING = "any resource at all"
 
-#: Types of which every resource is a thing to do something to, with the attribute that holds its ARN; "" is what Ref gives.
+#: Types whose resources are tested, with the attribute that is the ARN, or "" for Ref.
 KINDS = {
     "AWS::SecretsManager::Secret": "",
     "AWS::KMS::Key": "Arn",
@@ -42,7 +42,7 @@ KINDS = {
 
 
 def resources(assembly):
-    """A thing of each sort, by what it is to a reader."""
+    """Return one resource of each kind by a readable name."""
     found = {**_objects(assembly), **_tables(assembly), **_others(assembly)}
     reader = Reader(assembly)
     for kind, attribute in KINDS.items():
@@ -111,12 +111,12 @@ def _arn(assembly, service):
 
 
 def _readable(logical_id):
-    """Without the mark that CDK puts at the end."""
+    """Return a logical id without CDK's hash."""
     return re.sub(r"[0-9A-F]{8}$", "", logical_id)
 
 
 def matrix(assembly, grants):
-    """Every allowed (role, action, resource), and how many decisions were made."""
+    """Return every allowed (role, action, resource), and the number of decisions."""
     actions = sorted({action for grant in Reader(assembly).grants() for action in grant.actions} | set(TEMPTING))
     known = resources(assembly)
     rows, decisions = [], 0
@@ -147,7 +147,7 @@ def test_roles_may_do_what_the_golden_file_says_and_nothing_else(assembly):
     assert rows == golden(stage)
 
 
-def test_a_right_that_creeps_in_is_seen(dev):
+def test_an_additional_permission_is_found(dev):
     own = [grant for grant in Reader(dev).grants() if "JobsRole" in grant.role]
     crept = Grant(own[0].role, "", "Allow", ["s3:PutObject"], ["<data.TableflowBucket*/*"], {})
     assert set(matrix(dev, own)[0]) <= set(golden("dev"))
@@ -155,7 +155,7 @@ def test_a_right_that_creeps_in_is_seen(dev):
     assert set(rows) - set(golden("dev"))
 
 
-#: The cells that reliability wants denied: who, what, to what.
+#: Permissions that must be denied: role, action, resource.
 DENIED = [
     ("TableflowRole", "s3:DeleteBucket", "tableflow bucket"),
     ("TableflowRole", "s3:PutBucketPolicy", "tableflow bucket"),
@@ -193,8 +193,8 @@ def test_denied(dev, role, action, resource):
     assert not allowed(grants, action, named)
 
 
-def test_the_job_has_the_rights_that_were_proved_to_be_the_least(dev):
-    """docs/reference/iam.md is proved by running the job under it; the template gives the same, and what Glue itself needs."""
+def test_the_job_has_the_documented_least_privileges(dev):
+    """A test runs the job with the permissions of docs/reference/iam.md. The template gives these, and those that Glue needs."""
     from tools.docs import permissions
 
     wanted = {grant.action for grant in permissions.GRANTS} - {"glue:CreateDatabase", "secretsmanager:GetSecretValue"}

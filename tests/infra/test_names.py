@@ -1,4 +1,4 @@
-"""No two deployments of an account share a name (two stages, two regions), and none has a name that AWS finds too long."""
+"""Deployments in one account (two stages, two regions) share no name, and no name is too long for AWS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from policies import Reader
 
 from deployments import check, validation
 
-#: Properties that are names, by type; what has none is named by CloudFormation.
+#: Properties that are names, by type. CloudFormation names resources without one.
 NAMES = {
     "AWS::IAM::Role": "RoleName",
     "AWS::S3::Bucket": "BucketName",
@@ -30,12 +30,12 @@ NAMES = {
     "AWS::DynamoDB::Table": "TableName",
     "AWS::Events::Rule": "Name",
 }
-#: One in the whole account, whatever the region.
+#: Types whose names are unique in the account, across regions.
 GLOBAL = {"AWS::IAM::Role", "AWS::S3::Bucket", "AWS::CloudWatch::Dashboard", "budget"}
 
 
 def names(assembly):
-    """(type, name, region or "") of everything with a name of its own, stacks too."""
+    """Return (type, name, region or "") of every named resource and of every stack."""
     region = assembly.plan.deployment.aws.region
     found = {("stack", f"{assembly.prefix}-{part}") for part in assembly.templates}
     for kind, key in NAMES.items():
@@ -50,7 +50,7 @@ def names(assembly):
 
 
 def test_stages_share_no_name_in_one_region(dev, prod):
-    """Prod's names, as they would be in dev's region."""
+    """Compare with prod's names in dev's region."""
     here, there = dev.plan.deployment.aws.region, prod.plan.deployment.aws.region
     moved = {(kind, name.replace(there, here), region.replace(there, here)) for kind, name, region in names(prod)}
     assert len(names(dev)) > 30
@@ -70,7 +70,7 @@ def test_regions_share_no_name(dev, elsewhere):
     assert not names(dev) & names(elsewhere)
 
 
-#: The longest names that AWS takes. Names of exports and topics have limits of their own, which are not looked at here.
+#: The longest names that AWS accepts. Names of exports and topics have limits of their own, which are not tested here.
 LONGEST = {
     "stack": 128, "AWS::IAM::Role": 64, "AWS::Athena::WorkGroup": 128, "AWS::Scheduler::ScheduleGroup": 64,
     "AWS::CloudWatch::Alarm": 255, "AWS::CloudWatch::Dashboard": 255, "AWS::SecretsManager::Secret": 512,
@@ -80,7 +80,7 @@ LONGEST = {
 
 
 def test_names_are_short_enough_for_the_longest_deployment(dev):
-    """With the longest name, stage and region that a deployment file takes in place of dev's own."""
+    """Dev's name, stage and region are replaced by the longest that a deployment file accepts."""
     region = max(validation.REGIONS, key=len)
     longest = f"{'a' * 20}-{'b' * 12}"
     assert re.fullmatch(validation.NAME, "a" * 20)

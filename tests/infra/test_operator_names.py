@@ -1,4 +1,4 @@
-"""What the operator's commands take for the names of stacks and of resources at vendors is what the templates have."""
+"""The names of stacks and resources that the operator's commands expect are the templates'."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lakeferry.inventory.aws_listing import kms_descriptions
 from lakeferry.inventory.ownership import StackHistory, VendorNames
 
 ACCOUNT = "111122223333"
-#: Types of AWS that an inventory has no row for, because they go with what they are on.
+#: Types of AWS without a row in the inventory, because they are deleted with another resource.
 _PARTS = {
     "AWS::IAM::Policy", "AWS::Lambda::Permission", "AWS::S3::BucketPolicy", "AWS::SecretsManager::RotationSchedule",
     "AWS::SNS::Subscription", "AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy",
 }  # fmt: skip
 
 
-def test_the_stacks_of_a_deployment_are_those_that_are_composed(assembly):
+def test_the_expected_stacks_are_those_of_the_app(assembly):
     ctx = DeploymentContext(assembly.plan)
     assert ctx.stacks == [f"{assembly.prefix}-{part}" for part in ("data", "confluent", "snowflake", "exports", "operations")]
     assert {name.removeprefix(f"{assembly.prefix}-") for name in ctx.stacks} == set(assembly.templates)

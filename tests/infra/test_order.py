@@ -1,4 +1,4 @@
-"""In which order resources come and go: each waits for what it needs, and on destroy everything runs backwards."""
+"""The order in which resources are created. Each waits for what it needs, and is deleted before it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def edges(template):
-    """By logical id, what it waits for: said outright, or because its values are used."""
+    """Return what each resource waits for by logical id, with DependsOn or by using its values."""
     resources = template["Resources"]
     return {
         name: {*_named(body.get("DependsOn", [])), *_used(body.get("Properties", {}), resources)}
@@ -36,7 +36,7 @@ def _used(value, resources):
 
 
 def before(template, name, graph=None, seen=None):
-    """Everything that is there before `name` is made, and goes after it."""
+    """Return everything that is created before `name` and deleted after it."""
     graph, seen = graph or edges(template), set() if seen is None else seen
     for one in graph[name] - seen:
         seen.add(one)
@@ -58,7 +58,7 @@ def test_no_stack_waits_for_itself(assembly, part):
 
 
 def needs(assembly):
-    """By part, the parts that the command line deploys before it, and destroys after it."""
+    """Return for each part the parts that are deployed before it and destroyed after it."""
     artifacts = json.loads((assembly.folder / "manifest.json").read_text())["artifacts"]
     direct = {
         name: {one for one in body.get("dependencies", []) if artifacts[one]["type"] == "aws:cloudformation:stack"}
@@ -79,12 +79,12 @@ def _all(direct, name):
 
 
 def imported(template, prefix):
-    """The parts whose values a template takes."""
+    """Return the parts whose values a template imports."""
     return set(re.findall(rf'"Fn::ImportValue": "{prefix}-([a-z]+):', json.dumps(template)))
 
 
-def test_a_stack_goes_before_those_whose_values_it_takes(assembly):
-    """CloudFormation refuses to delete a stack whose values another one takes."""
+def test_a_stack_is_deleted_before_those_whose_values_it_imports(assembly):
+    """CloudFormation refuses to delete a stack whose values another one imports."""
     order = needs(assembly)
     for part, template in assembly.templates.items():
         taken = imported(template, assembly.prefix)
@@ -92,7 +92,7 @@ def test_a_stack_goes_before_those_whose_values_it_takes(assembly):
     assert imported(assembly.templates["operations"], assembly.prefix) == {"data", "confluent", "snowflake", "exports"}
 
 
-def test_stacks_go_in_one_order(assembly):
+def test_stacks_have_one_order(assembly):
     order = needs(assembly)
     assert order == {
         "data": set(),
@@ -104,7 +104,7 @@ def test_stacks_go_in_one_order(assembly):
 
 
 def test_a_role_comes_after_its_handshake_and_before_what_uses_it(dev):
-    """By value: the role is made once, with the principals and ids that the handshake gave."""
+    """The role is created once, with the principals and ids of the handshake."""
     template = dev.templates["confluent"]
     (role,) = the(template, "AWS::IAM::Role", "TableflowRole")
     assert "ProviderIntegration" in before(template, role)
@@ -118,7 +118,7 @@ def test_a_role_comes_after_its_handshake_and_before_what_uses_it(dev):
         assert "Trust" in before(template, table)
 
 
-def test_what_tableflow_left_goes_after_its_tables_and_before_its_role(dev):
+def test_tableflows_files_are_deleted_after_its_tables_and_before_its_role(dev):
     template = dev.templates["confluent"]
     (role,) = the(template, "AWS::IAM::Role", "TableflowRole")
     for cleanup in ("EmptyTableflowBucket", "DropTables"):
@@ -127,13 +127,13 @@ def test_what_tableflow_left_goes_after_its_tables_and_before_its_role(dev):
             assert cleanup in before(template, later)
 
 
-def test_a_bucket_is_emptied_before_it_goes(dev):
+def test_a_bucket_is_emptied_before_it_is_deleted(dev):
     template = dev.templates["data"]
     (bucket,) = the(template, "AWS::S3::Bucket", "LakeBucket")
     assert bucket in before(template, "EmptyLakeBucket")
 
 
-def test_secrets_go_after_the_keys_that_they_hold(assembly):
+def test_secrets_are_deleted_after_their_keys(assembly):
     for part, kind in (("confluent", "Custom::LakeferryApiKey"), ("snowflake", "Custom::LakeferrySnowflakeUser")):
         template = assembly.templates[part]
         secrets = set(the(template, "AWS::SecretsManager::Secret"))
@@ -149,7 +149,7 @@ def test_a_rotation_schedule_follows_the_filled_secret(assembly):
 
 
 def test_a_connector_comes_after_its_topic_and_after_its_rights(dev):
-    """One that starts before fails, and stays so."""
+    """A connector that starts earlier fails permanently."""
     template = dev.templates["confluent"]
     waits = before(template, "StockTradesConnector")
     assert "StockTradesTopic" in waits
@@ -168,7 +168,7 @@ def test_a_topic_of_producers_gets_its_schema_before_it_becomes_a_table(prod):
     assert {"SalesOrdersTopic", "SalesOrdersSchema"} <= before(template, "SalesOrdersTable")
 
 
-def test_every_object_goes_while_the_functions_that_remove_it_are_there(assembly):
+def test_every_object_is_deleted_before_the_functions_that_delete_it(assembly):
     for part in ("confluent", "snowflake"):
         template = assembly.templates[part]
         for name, body in template["Resources"].items():

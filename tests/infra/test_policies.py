@@ -1,4 +1,4 @@
-"""No policy says too much, and the linter is seen to find it when one does."""
+"""No policy allows too much, and the linter finds planted policies that do."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import findings
 import pytest
 
 
-def test_no_policy_says_too_much(assembly):
+def test_no_policy_allows_too_much(assembly):
     assert findings.lint(assembly) == []
 
 
 def planted(assembly, part, change):
-    """The assembly with one template changed."""
+    """Return the assembly with one template changed."""
     templates = copy.deepcopy(assembly.templates)
     change(templates[part]["Resources"])
     return attrs.evolve(assembly, templates=templates)
@@ -32,9 +32,9 @@ DEFECTS = {
     "action s3:*": ("exports", lambda all: statement(all, "JobsRole").update(Action=["s3:*"])),
     "any resource": ("exports", lambda all: statement(all, "JobsRole").update(Resource="*")),
     "any resource (metrics)": ("operations", lambda all: statement(all, "WatchRole").pop("Condition")),
-    "can hand on a role": ("exports", lambda all: statement(all, "Starter").update(Action="iam:PassRole")),
-    "gives more rights": ("confluent", lambda all: statement(all, "TableflowRole").update(Action="iam:PutRolePolicy")),
-    "says what is left out": ("exports", lambda all: statement(all, "JobsRole").update(NotAction="s3:GetObject")),
+    "can pass any role": ("exports", lambda all: statement(all, "Starter").update(Action="iam:PassRole")),
+    "grants more permissions": ("confluent", lambda all: statement(all, "TableflowRole").update(Action="iam:PutRolePolicy")),
+    "says what is excluded": ("exports", lambda all: statement(all, "JobsRole").update(NotAction="s3:GetObject")),
     "without an external id": (
         "snowflake",
         lambda all: first(all, "AWS::IAM::Role", "SnowflakeRole")["AssumeRolePolicyDocument"]["Statement"][1].pop("Condition"),

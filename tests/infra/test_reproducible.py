@@ -1,4 +1,4 @@
-"""The same deployment file gives the same templates: no clock, no random value, no order of sets."""
+"""The same deployment file gives the same templates: they contain no time, no random value and no order of a set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""cdk-nag's AwsSolutions and CDK's own rules: nothing is found, and what is planted is."""
+"""cdk-nag's AwsSolutions and CDK's own rules find nothing but planted mistakes."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ def broken(tmp_path_factory):
 @pytest.mark.parametrize(
     "rule", ["AwsSolutions-S1", "AwsSolutions-S10", "AwsSolutions-IAM5[Action::s3:*]", "AwsSolutions-IAM5[Resource::*]"]
 )
-def test_what_is_planted_ends_the_synthesis(broken, rule):
+def test_a_planted_mistake_ends_the_synthesis(broken, rule):
     assert broken.failure.startswith("ValidationFailed")
-    assert rule in {found for found, place in broken.report if place.startswith("planted")}
+    assert rule in {found for found, construct in broken.report if construct.startswith("planted")}
 
 
-def test_only_what_was_planted_is_found(broken):
-    assert {place.partition("/")[0] for _, place in broken.report} == {"planted"}
+def test_only_planted_mistakes_are_found(broken):
+    assert {construct.partition("/")[0] for _, construct in broken.report} == {"planted"}
 
 
-def test_every_acknowledgement_has_a_reason_that_says_something(dev):
-    """And there are few: a list that grows is a list that nobody reads."""
+def test_every_acknowledgement_has_a_meaningful_reason(dev):
+    """There are few: nobody reads a long list."""
     reasons = {reason for result in acknowledgements(dev) for reason in result.values()}
     assert 5 <= len(reasons) <= 20
     assert all(len(reason.split()) >= 4 for reason in reasons)
 
 
 def acknowledgements(assembly):
-    """What constructs carry, as CDK notes it among their metadata."""
+    """Return the acknowledged findings, as CDK notes them in the constructs' metadata."""
     for file in assembly.folder.glob("*.metadata.json"):
         for entries in json.loads(file.read_text()).values():
             for entry in entries:

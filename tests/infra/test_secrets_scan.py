@@ -1,4 +1,4 @@
-"""No secret in anything that is shipped or deployed (I4): templates, metadata, the whole assembly, assets, files of the app."""
+"""No secret is in anything that ships or is deployed (I4): templates, metadata, assemblies, assets, the app's files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from assembly_kit import ROOT
 from deployments.secret_patterns import find_secrets
 from stacks import assets
 
-#: Each is made here, of nothing but its shape.
+#: Made-up values with the form of real secrets.
 PLANTED = {
     "a private key": "-----BEGIN " + "RSA PRIVATE KEY-----",
     "a secret of Confluent Cloud": "cflt" + "aB3x" * 14,
@@ -16,8 +16,8 @@ PLANTED = {
     "a token": "eyJ" + "hbGciOiJSUzI1NiJ9" + "." + "eyJpc3MiOiJhY2N0In0",
     "the secret of a key": "aB3/" * 16,
 }
-#: Of packages of others: what looks for keys, and an example in a manual.
-_SPEAKS = ("cryptography/hazmat/primitives/serialization/ssh.py", "pyjwt-2.15.1.dist-info/METADATA")
+#: Findings in packages: a pattern that searches for keys, and an example in a manual.
+_EXPECTED = ("cryptography/hazmat/primitives/serialization/ssh.py", "pyjwt-2.15.1.dist-info/METADATA")
 
 
 def leaks(folder):
@@ -28,34 +28,34 @@ def leaks(folder):
     return found
 
 
-def test_there_is_none_in_an_assembly(assembly):
+def test_an_assembly_has_no_secret(assembly):
     """Its templates, outputs, metadata and staged assets."""
-    ours = [one for one in leaks(assembly.folder) if not any(word in one for word in _SPEAKS)]
+    ours = [one for one in leaks(assembly.folder) if not any(word in one for word in _EXPECTED)]
     assert ours == []
     assert len(list(assembly.folder.rglob("*.json"))) >= 15
 
 
-def test_there_is_none_in_what_is_built():
-    ours = [one for one in leaks(assets.lambda_folder(assets.aws("3.11"))) if not any(word in one for word in _SPEAKS)]
+def test_assets_have_no_secret():
+    ours = [one for one in leaks(assets.lambda_folder(assets.aws("3.11"))) if not any(word in one for word in _EXPECTED)]
     assert ours == []
 
 
-def test_there_is_none_in_the_apps_own_files():
+def test_the_apps_files_have_no_secret():
     for name in ("deployments", "stacks", "flink", "topics", "exports"):
-        assert [one for one in leaks(ROOT / name) if not any(word in one for word in _SPEAKS)] == []
+        assert [one for one in leaks(ROOT / name) if not any(word in one for word in _EXPECTED)] == []
     for file in ("cdk.json", "package.json", "app.py"):
         assert not list(find_secrets((ROOT / file).read_text()))
 
 
 @pytest.mark.parametrize("what", PLANTED)
-def test_each_shape_is_found(what, tmp_path):
+def test_each_form_of_secret_is_found(what, tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "template.json").write_text('{\n  "Value": "' + PLANTED[what] + '"\n}\n')
     (found,) = leaks(tmp_path)
     assert found == f"deep/template.json:2 {what}"
 
 
-def test_hashes_and_names_are_none():
+def test_hashes_and_names_are_not_secrets():
     for harmless in (
         "a" * 64,
         "0f" * 32,

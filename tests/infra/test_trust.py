@@ -1,4 +1,4 @@
-"""Who may be which role: each statement is asked with right, wrong and missing values (I2)."""
+"""Who may assume which role: each trust statement is evaluated with right, wrong and missing values (I2)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import policies
 import pytest
 from policies import ACCOUNT, Reader
 
-#: What each role's services have to say for whom they come.
+#: The conditions under which services may assume each role.
 SERVICES = {"lambda.amazonaws.com", "states.amazonaws.com", "glue.amazonaws.com", "scheduler.amazonaws.com"}
 
 
@@ -24,7 +24,7 @@ CONFLUENT = "<confluent.ProviderIntegration.confluent_role_arn>"
 ITS_ID = "<confluent.ProviderIntegration.external_id>"
 
 
-def test_confluent_comes_with_the_id_of_its_integration_and_no_other(assembly):
+def test_confluent_needs_the_external_id_of_its_integration(assembly):
     external_id = "sts:ExternalId"
     assert is_let_in(assembly, "confluent.TableflowRole", CONFLUENT, **{external_id: ITS_ID})
     assert not is_let_in(assembly, "confluent.TableflowRole", CONFLUENT, **{external_id: "another"})
@@ -39,7 +39,7 @@ def test_confluent_may_tag_its_session_which_has_no_external_id(assembly):
 
 
 @pytest.mark.parametrize("own", ["Volume", "Catalog"])
-def test_snowflakes_users_come_each_with_its_own_id(assembly, own):
+def test_each_user_of_snowflake_needs_its_own_external_id(assembly, own):
     principal, external_id = f"<snowflake.{own}.iam_user_arn>", f"<snowflake.{own}.external_id>"
     other = f"<snowflake.{'Catalog' if own == 'Volume' else 'Volume'}.external_id>"
     assert is_let_in(assembly, "snowflake.SnowflakeRole", principal, **{"sts:ExternalId": external_id})
@@ -48,13 +48,13 @@ def test_snowflakes_users_come_each_with_its_own_id(assembly, own):
     assert len(trust(assembly, "snowflake.SnowflakeRole")) == 2
 
 
-def test_glue_comes_for_this_account_only(assembly):
+def test_glue_assumes_the_role_for_this_account_only(assembly):
     assert is_let_in(assembly, "exports.JobsRole", "glue.amazonaws.com", **{"aws:SourceAccount": ACCOUNT})
     assert not is_let_in(assembly, "exports.JobsRole", "glue.amazonaws.com", **{"aws:SourceAccount": "999999999999"})
     assert not is_let_in(assembly, "exports.JobsRole", "glue.amazonaws.com")
 
 
-#: Who calls by the clock, and for which group of schedules.
+#: Roles of the scheduler, and the group of schedules that may use each.
 CALLERS = {
     "exports.Starter": "<exports.Schedules",
     "operations.WatchScheduleCaller": "arn:aws:scheduler",
@@ -64,7 +64,7 @@ CALLERS = {
 
 
 @pytest.mark.parametrize(("role", "group"), CALLERS.items())
-def test_the_scheduler_comes_for_schedules_of_ours_only(assembly, role, group):
+def test_the_scheduler_assumes_the_role_for_our_schedules_only(assembly, role, group):
     (statement,) = trust(assembly, role)
     own = statement["Condition"]["StringEquals"]
     assert own["aws:SourceAccount"] == ACCOUNT
@@ -75,7 +75,7 @@ def test_the_scheduler_comes_for_schedules_of_ours_only(assembly, role, group):
         assert not is_let_in(assembly, role, "scheduler.amazonaws.com", **{one: own[one] for one in own if one != name})
 
 
-def test_all_other_roles_are_for_services_of_aws(assembly):
+def test_all_other_roles_trust_services_of_aws_only(assembly):
     vendors = {role for role, statement in Reader(assembly).trusts() if "AWS" in statement["Principal"]}
     assert {role.partition("Role")[0] for role in vendors} == {"confluent.Tableflow", "snowflake.Snowflake"}
     services = {statement["Principal"].get("Service") for _, statement in Reader(assembly).trusts()} - {None}

@@ -1,4 +1,4 @@
-"""The page that explains the handshakes says what the templates do, no less and no more."""
+"""The page about the handshakes agrees with the templates' trust statements."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def on_page(text):
     return set(_ROW.findall(text))
 
 
-def test_the_table_is_what_the_templates_say(assembly):
+def test_the_table_agrees_with_the_templates(assembly):
     assert on_page(PAGE.read_text()) == set(in_templates(assembly))
 
 
-def test_a_row_that_is_wrong_would_be_seen(assembly):
+def test_a_wrong_row_is_found(assembly):
     changed = PAGE.read_text().replace("<snowflake.Volume.external_id>", "<snowflake.Catalog.external_id>")
     assert on_page(changed) != set(in_templates(assembly))

@@ -1,9 +1,9 @@
-"""The worlds, once for each file: every test has a deployment of a name of its own in them."""
+"""The stand-ins, once for each file. Every test has a deployment with a name of its own in them."""
 
 from __future__ import annotations
 
 import pytest
-from handshake_environment import Deployed, opened
+from handshake_environment import Deployed, connected_stand_ins
 from resource_environment import START
 from stand_ins import Planter, Stacks, StandIns
 
@@ -17,9 +17,9 @@ from simulators.snowflake.server import Snowflake
 
 @pytest.fixture(scope="module")
 def stand_ins():
-    """For as long, the environment leads to them; other files have worlds of their own."""
+    """Start stand-ins for a file, and set the environment to their AWS."""
     with (
-        EmbeddedAws(grace=1) as aws,  # a stack that waits for an answer would hold up the end
+        EmbeddedAws(grace=1) as aws,  # a stack that waits for an answer would delay the end
         ConfluentCloud(start=START, region="eu-west-1") as cloud,
         Snowflake(start=START, name="myorganization-myaccount") as snow,
         pytest.MonkeyPatch.context() as patch,
@@ -30,9 +30,9 @@ def stand_ins():
 
 
 @pytest.fixture(scope="module")
-def stands():
-    """A deployment with both handshakes, in worlds of its own; who breaks it mends it."""
-    with opened() as stand_ins:
+def deployed():
+    """A deployment with both handshakes, in stand-ins of its own. A test that breaks it also repairs it."""
+    with connected_stand_ins() as stand_ins:
         yield Deployed(stand_ins, stand_ins.deployment()).deploy()
 
 
@@ -53,7 +53,7 @@ def stacks(ctx):
 
 @pytest.fixture
 def broken(stand_ins):
-    """Lets a world answer with errors, until the end of the test."""
+    """Return a function that makes a system answer with errors until the end of the test."""
     clients = {AWS: FaultClient(stand_ins.aws.url), CONFLUENT: stand_ins.cloud.faults, SNOWFLAKE: stand_ins.snow.faults}
     yield lambda system, **rule: clients[system].rule({"fault": "error", "times": 0, **rule})
     for client in clients.values():
@@ -62,7 +62,7 @@ def broken(stand_ins):
 
 @pytest.fixture(scope="module")
 def dev(stand_ins):
-    """The file that ships, in these worlds."""
+    """The context of deployments/dev.toml in these stand-ins."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAKEFERRY_CONFLUENT_URL", stand_ins.cloud.url)
         patch.setenv("LAKEFERRY_SNOWFLAKE_URL", stand_ins.snow.url)

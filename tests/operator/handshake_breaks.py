@@ -1,4 +1,4 @@
-"""What people do to a handshake that stood, each undone at its end: in IAM, in S3 and Glue, at Confluent, at Snowflake."""
+"""Ways to break a working handshake in IAM, in S3 and Glue, at Confluent and at Snowflake. Each is undone at its end."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ DENIED = {"Effect": "Deny", "Action": "s3:PutObject", "Resource": "*"}
 
 
 @contextmanager
-def poked(thing, **values):
-    """As if the vendor held other values: what no API of his would let us do."""
+def overridden(thing, **values):
+    """Change the simulator's object directly, to values that no API accepts, and restore it at the end."""
     before = {name: getattr(thing, name) for name in values}
     for name, value in values.items():
         setattr(thing, name, value)
@@ -29,7 +29,7 @@ def poked(thing, **values):
 
 @contextmanager
 def trust(d, vendor, number=0, *, principal=None, external_id=None, without=None):
-    """One statement of a role's trust says something else, or `without` is not in it."""
+    """Change one statement of a role's trust; `without` removes a condition or the statement."""
     statements = d.trust(vendor)
     if principal:
         statements[number]["Principal"] = {"AWS": principal}
@@ -116,17 +116,17 @@ def tableflow_key(d, **fields):
 
 
 def a_cloud_key(d):
-    """As the vendor's consoles make it easy to take for the other."""
+    """Store a Cloud key as Tableflow's, a mistake that Confluent's console makes easy."""
     key = d.stand_ins.cloud.credentials
     return tableflow_key(d, apiKey=key["cloud_api_key"], apiSecret=key["cloud_api_secret"])
 
 
 def integration(d, **values):
-    return poked(d.organization.provider_integrations[d.made["ProviderIntegration"]["id"]], **values)
+    return overridden(d.organization.provider_integrations[d.made["ProviderIntegration"]["id"]], **values)
 
 
 def catalog(d, **values):
-    return poked(d.organization.catalog_integrations[d.made["CatalogIntegration"]["id"]], **values)
+    return overridden(d.organization.catalog_integrations[d.made["CatalogIntegration"]["id"]], **values)
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def catalog_gone(d):
 
 
 def topic(d, **values):
-    return poked(d.organization.tableflow_topics[d.cluster, TOPIC], **values)
+    return overridden(d.organization.tableflow_topics[d.cluster, TOPIC], **values)
 
 
 @contextmanager
@@ -149,7 +149,7 @@ def topic_off(d):
 
 @contextmanager
 def volume(d, **values):
-    """Another location in its place."""
+    """Replace a volume's location."""
     found = d.found("Volume")
     before = found.locations
     found.locations = [attrs.evolve(before[0], **values)]
@@ -158,7 +158,7 @@ def volume(d, **values):
 
 
 def snowflakes_catalog(d, **values):
-    return poked(d.found("Catalog"), **values)
+    return overridden(d.found("Catalog"), **values)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""A deployment with both handshakes, made by its own kinds: a bucket, roles in an AWS that enforces IAM, one table everywhere.
+"""A deployment with both handshakes, made by the resource types: a bucket, roles in an AWS that enforces IAM, and one table.
 
-CloudFormation holds what a command asks it for: stacks, their outputs, the ids of their resources. The roles are made here, by
-value, as the stacks make them.
+CloudFormation has what a command reads: stacks, outputs, ids of resources. The roles are created here with the values that the
+stacks give them.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from simulators.snowflake.server import Snowflake
 TOPIC = "stock_trades"
 SCHEMA = '{"type": "record", "name": "Trade", "fields": [{"name": "price", "type": "int"}]}'
 _SECONDS = 900
-#: After so long, Tableflow has committed and shown it, and Snowflake has looked.
+#: Seconds after which Tableflow has committed, and Snowflake has refreshed.
 _COMMIT_SECONDS = 301
 
 
 @contextmanager
-def opened():
-    """Three worlds that know each other, and the environment that leads to AWS."""
+def connected_stand_ins():
+    """Start stand-ins that reach each other, and set the environment to their AWS."""
     with EmbeddedAws(iam=True) as aws, pytest.MonkeyPatch.context() as patch:
         lake = Lake(aws.url, aws.region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY)
         with ConfluentCloud(start=START, region=aws.region, lake=lake) as cloud, Snowflake(start=START, aws=aws) as snow:
@@ -49,28 +49,30 @@ def opened():
             yield StandIns(aws, cloud, snow)
 
 
-def looked(deployed):
+def all_checks(deployed):
     return [*confluent_to_aws.look(deployed.ctx), *snowflake_to_aws.look(deployed.ctx)]
 
 
-def troubles_of(deployed):
-    return [(check.group, check.name, check.message) for check in looked(deployed) if check.result is not Result.OK]
+def problems_of(deployed):
+    return [(check.group, check.name, check.message) for check in all_checks(deployed) if check.result is not Result.OK]
 
 
-def prove_named(deployed, broken, place, words):
-    """What is broken is to be mended at `place`, (group, name), alone; `words` are told there; afterwards all is well."""
+def assert_named(deployed, broken, check_name, words):
+    """Assert that the failed check with this (group, name) is the only root cause, that its texts contain `words`, and that all
+    checks pass after the repair.
+    """
     with broken(deployed):
-        (root,) = [check for check in looked(deployed) if check.is_root]
-        assert (root.group, root.name) == place
+        (root,) = [check for check in all_checks(deployed) if check.is_root]
+        assert (root.group, root.name) == check_name
         assert [word for word in words if word not in f"{root.message} {root.needed} {root.fix}"] == []
         assert root.fix
     deployed.resume()
-    assert troubles_of(deployed) == []
+    assert problems_of(deployed) == []
 
 
 @attrs.define
 class Deployed:
-    """`made` and `given` hold outputs and properties of each object, by its logical id."""
+    """A deployment in the stand-ins. `made` and `given` have the outputs and the properties of each object by its logical id."""
 
     stand_ins: StandIns
     ctx: object
@@ -84,12 +86,12 @@ class Deployed:
 
     @property
     def organization(self):
-        """What Confluent holds, to be looked at and spoiled."""
+        """Return the simulator's Confluent organization, to read and to change."""
         return self.stand_ins.cloud._simulation.organization
 
     @property
     def account(self):
-        """The same of Snowflake."""
+        """Return the simulator's Snowflake account, to read and to change."""
         return self.stand_ins.snow._simulation.account
 
     @property
@@ -97,7 +99,7 @@ class Deployed:
         return self.made["KafkaCluster"]["id"]
 
     @property
-    def place(self):
+    def location(self):
         return {"environment_id": self.made["Environment"]["id"], "cluster_id": self.cluster}
 
     @property
@@ -105,7 +107,7 @@ class Deployed:
         return FaultClient(self.stand_ins.aws.url)
 
     def found(self, logical_id):
-        """The object in Snowflake."""
+        """Return the object in Snowflake."""
         domain = {"Volume": Domain.VOLUME, "Catalog": Domain.INTEGRATION}[logical_id]
         return self.account.find(domain, (self.made[logical_id]["name"],))
 
@@ -116,7 +118,7 @@ class Deployed:
         return f"arn:aws:iam::{self.ctx.account}:role/{self.role(vendor)}"
 
     def make(self, kind, logical_id, **properties):
-        """The object's outputs, once it is ready."""
+        """Create the object, wait until it is ready, and return its outputs."""
         registered = registry.RESOURCE_TYPES[kind]
         vendor = self.ctx.confluent() if registered.vendor == registry.CONFLUENT else self.ctx.snowflake()
         part = "snowflake" if kind.startswith("snowflake_") else "confluent"
@@ -140,22 +142,22 @@ class Deployed:
         self.ctx.clock.sleep(_SECONDS)
 
     def resume(self):
-        """What stopped goes on: Tableflow where somebody says so, all else by itself."""
+        """Resume Tableflow's table and catalog integration after a failure; everything else recovers by itself."""
         plane = self.ctx.confluent().tableflow(self.ctx.secrets.read_key(self._secret("tableflow")))
-        place = {"environment": {"id": self.place["environment_id"]}, "kafka_cluster": {"id": self.cluster}}
+        location = {"environment": {"id": self.location["environment_id"]}, "kafka_cluster": {"id": self.cluster}}
         for path in (f"tableflow-topics/{TOPIC}", f"catalog-integrations/{self.made['CatalogIntegration']['id']}"):
-            plane.patch(f"/tableflow/v1/{path}", {"spec": {**place, "suspended": False}})
+            plane.patch(f"/tableflow/v1/{path}", {"spec": {**location, "suspended": False}})
         self.ctx.clock.sleep(_COMMIT_SECONDS)
 
     def deploy(self):
-        place = {"LocationConstraint": self.ctx.region}
-        boto3.client("s3").create_bucket(Bucket=self.bucket, CreateBucketConfiguration=place)
+        region = {"LocationConstraint": self.ctx.region}
+        boto3.client("s3").create_bucket(Bucket=self.bucket, CreateBucketConfiguration=region)
         self._stack("data", {"Ledger": LEDGER}, {"TableflowBucketName": self.bucket})
         self._streams()
-        coming = {"environment_id": self.place["environment_id"], "role_arn": self.arn("tableflow")}
-        outputs = {"EnvironmentId": self.place["environment_id"], "KafkaClusterId": self.cluster}
-        self._stack("confluent", {}, outputs, [("provider_integration", "ProviderIntegration", coming)])
-        self._into_aws(coming)
+        integration_properties = {"environment_id": self.location["environment_id"], "role_arn": self.arn("tableflow")}
+        outputs = {"EnvironmentId": self.location["environment_id"], "KafkaClusterId": self.cluster}
+        self._stack("confluent", {}, outputs, [("provider_integration", "ProviderIntegration", integration_properties)])
+        self._into_aws(integration_properties)
         self._into_snowflake()
         return self
 
@@ -169,22 +171,22 @@ class Deployed:
         return Identity(kind, logical_id, request.generation_of(module, module.PROPERTIES(**properties)))
 
     def _streams(self):
-        """A topic with a schema, and the keys of who manages it."""
+        """Create a topic with a schema, and the keys of its manager."""
         environment = self.make("environment", "Environment")["id"]
         self.make("kafka_cluster", "KafkaCluster", environment_id=environment, region=self.ctx.region)
         manager = self.make("service_account", "AppManagerAccount")["id"]
         registry_id = self.made["KafkaCluster"]["schema_registry_id"]
         subjects = {"environment_id": environment, "schema_registry_id": registry_id, "name": "*"}
         for role, scope, where in (
-            ("CloudClusterAdmin", "cluster", self.place),
+            ("CloudClusterAdmin", "cluster", self.location),
             ("DeveloperRead", "subject", subjects),
             ("DeveloperWrite", "subject", subjects),
         ):
             self.make("role_binding", f"{role}{scope}", service_account_id=manager, role=role, scope=scope, **where)
-        for service, where in (("kafka", self.place), ("schema_registry", {"environment_id": environment})):
+        for service, where in (("kafka", self.location), ("schema_registry", {"environment_id": environment})):
             self._key(service, manager, **where)
-        self._key("tableflow", manager, **self.place, region=self.ctx.region)
-        self.make("topic", "Topic", topic=TOPIC, partitions=1, credentials=self._secret("kafka"), **self.place)
+        self._key("tableflow", manager, **self.location, region=self.ctx.region)
+        self.make("topic", "Topic", topic=TOPIC, partitions=1, credentials=self._secret("kafka"), **self.location)
         self.make(
             "schema", "Schema", subject=f"{TOPIC}-value", schema=SCHEMA, environment_id=environment,
             credentials=self._secret("schema_registry"),
@@ -197,15 +199,15 @@ class Deployed:
         boto3.client("secretsmanager").create_secret(Name=self._secret(service))
         self.make("api_key", f"{service}Key", service=service, secret=self._secret(service), service_account_id=owner, **where)
 
-    def _into_aws(self, coming):
-        integration = self.make("provider_integration", "ProviderIntegration", **coming)["id"]
+    def _into_aws(self, integration_properties):
+        integration = self.make("provider_integration", "ProviderIntegration", **integration_properties)["id"]
         manager = self.made["AppManagerAccount"]["id"]
-        bound = {"environment_id": self.place["environment_id"], "name": integration}
+        bound = {"environment_id": self.location["environment_id"], "name": integration}
         self.make(
             "role_binding", "Integrates", service_account_id=manager, role="ResourceOwner", scope="provider_integration", **bound
         )
         self.write_role("tableflow")
-        given = {**self.place, "credentials": self._secret("tableflow"), "provider_integration_id": integration}
+        given = {**self.location, "credentials": self._secret("tableflow"), "provider_integration_id": integration}
         self.make("catalog_integration", "CatalogIntegration", **given)
         self.make("tableflow_topic", "StockTradesTable", **given, topic=TOPIC, bucket=self.bucket, await_catalog=True)
 
@@ -227,12 +229,12 @@ class Deployed:
         self.make("snowflake_iceberg_table", "Table", database="LAKE", schema="RAW", name="STOCK_TRADES", table=TOPIC, **both)
 
     def resource(self, kind, logical_id):
-        """As CloudFormation and the provider framework have it."""
+        """Return the object as a custom resource of CloudFormation."""
         invocations = Invocations(lambda *_: self.ctx.confluent(), clock=self.ctx.clock, secrets=boto3.client("secretsmanager"))
         return Resource(invocations, kind, logical_id, **self.given[logical_id])
 
     def trust(self, vendor, **instead):
-        """The statements of a role's trust, as the stacks write them; `instead` are principals and external ids."""
+        """Return the trust statements of a role as the stacks write them. `instead` has other principals and external ids."""
         if vendor == "tableflow":
             result = self.made["ProviderIntegration"]
             comers = [(result["confluent_role_arn"], result["external_id"])]
@@ -259,17 +261,17 @@ class Deployed:
         boto3.client("iam").update_assume_role_policy(RoleName=self.role(vendor), PolicyDocument=policy(*statements))
 
     def permit(self, vendor, *, without=(), more=()):
-        """What the stacks let the role do, without some actions and with statements more."""
+        """Give the role the permissions of the stacks, without some actions and with `more` statements."""
         needs = {"tableflow": contract.TABLEFLOW_NEEDS, "snowflake": contract.SNOWFLAKE_NEEDS}[vendor]
         bucket, glue = f"arn:aws:s3:::{self.bucket}", f"arn:aws:glue:{self.ctx.region}:{self.ctx.account}"
-        places = {
+        resources_by_statement = {
             "bucket": [bucket],
             "objects": [f"{bucket}/*"],
             "tables": [f"{glue}:catalog", f"{glue}:database/{self.cluster}", f"{glue}:table/{self.cluster}/*"],
         }
         allowed = [
             {"Effect": "Allow", "Action": [each for each in needs[on] if each not in without], "Resource": resources}
-            for on, resources in places.items()
+            for on, resources in resources_by_statement.items()
         ]
         document = policy(*allowed, *more)
         boto3.client("iam").put_role_policy(RoleName=self.role(vendor), PolicyName="own", PolicyDocument=document)

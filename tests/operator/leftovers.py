@@ -1,4 +1,4 @@
-"""What aborted stacks leave, planted in each world."""
+"""Objects that aborted stacks leave behind, planted in each system."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEDGER = {
         "BillingMode": "PAY_PER_REQUEST",
     },
 }
-#: As CloudFormation ends names.
+#: The suffix that CloudFormation gives to names.
 SUFFIX = "1A2B3C4D5E6F7"
 
 
@@ -26,7 +26,7 @@ def tagged(ctx):
 
 
 def plant_in_aws(ctx):
-    """Left-overs of stacks that are gone, as CloudFormation names them: (kind, name)."""
+    """Create left-overs of deleted stacks, with names like CloudFormation's. Return (kind, name) of each."""
     prefix, regional = ctx.deployment.prefix, ctx.deployment.regional_prefix
     bucket = f"{prefix}-data-tableflowbucketa0b5d15a-febe63996abfb"
     boto3.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": ctx.region})
@@ -75,7 +75,7 @@ def plant_in_aws(ctx):
 
 
 def plant_at_vendors(plant):
-    """(world, kind, name or id) of objects that no stack has."""
+    """Create objects that belong to no stack. Return (system, kind, name or id) of each."""
     environment = plant.make("environment", "Environment")
     cluster = plant.make("kafka_cluster", "KafkaCluster", environment_id=environment, region="eu-west-1")
     account = plant.make("service_account", "AppManagerAccount")

@@ -1,4 +1,4 @@
-"""The three worlds that an operator's command works in: an embedded AWS, and both vendors' simulators behind real HTTP."""
+"""The systems that an operator's command works with: an embedded AWS, and both vendors' simulators behind HTTP."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 import boto3
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 from waiting import PATIENCE, until
 
 from deployments import check
@@ -54,22 +54,22 @@ _PAIR = []
 
 @attrs.define
 class StandIns:
-    """`cloud` and `snow` are the simulators; their clocks go along with the operator's."""
+    """`cloud` and `snow` are the simulators. Their clocks advance with the operator's."""
 
     aws: object
     cloud: object
     snow: object
-    clock: TurnedClock = attrs.field(init=False)
+    clock: ManualClock = attrs.field(init=False)
 
     def __attrs_post_init__(self):
-        self.clock = TurnedClock(self.pass_time)
+        self.clock = ManualClock(self.pass_time)
 
     def pass_time(self, seconds):
         self.cloud.advance(seconds)
         self.snow.advance(seconds)
 
     def deployment(self, *, on_destroy="delete", name=None, prepared=True, confluent=""):
-        """A new deployment's ground, with what its admins make by hand."""
+        """Return the context of a new deployment, with the keys that its admins would store."""
         name = name or f"ferry{next(_names)}"
         account = self.snow.credentials["account"]
         text = FILE.format(name=name, stage="test", on_destroy=on_destroy, account=account, confluent=confluent)
@@ -88,7 +88,7 @@ class StandIns:
         _secret(wanted.key_secret, account=wanted.account, user=wanted.user, privateKey=pair.private_pem.reveal())
 
     def _deployer(self):
-        """One key pair for all deployments of the account: they share the deployer."""
+        """Return the one key pair of all deployments in the account, which share the deployer."""
         if not _PAIR:
             _PAIR.append(keypair.make())
         admin = self.admin()
@@ -111,7 +111,7 @@ def _secret(name, **fields):
 
 @attrs.define
 class Planter:
-    """Makes a deployment's objects at the vendors as its functions do: the same verbs, the same names."""
+    """Creates a deployment's objects at the vendors as its functions do, with the same verbs and names."""
 
     ctx: DeploymentContext
 
@@ -130,7 +130,7 @@ class Planter:
         )
 
     def make(self, kind, logical_id, name="", **properties):
-        """The object's id, once it is ready."""
+        """Create an object and return its id once it is ready."""
         registered = registry.RESOURCE_TYPES[kind]
         vendor = self.ctx.confluent() if registered.vendor == registry.CONFLUENT else self.ctx.snowflake()
         spec = registered.handler.PROPERTIES(**properties)
@@ -167,7 +167,7 @@ _TRUST = {
 
 @attrs.define
 class Stacks:
-    """Stacks of a deployment's names, with what a test puts into them."""
+    """CloudFormation stacks with a deployment's names and a test's resources."""
 
     ctx: DeploymentContext
 
@@ -178,7 +178,7 @@ class Stacks:
     def make(
         self, part, resources=None, known=(), *, refuses=(), protected=False, outputs=None, type="Custom::Lakeferry", **more
     ):
-        """`known` are physical ids of custom resources; those of `refuses` won't be deleted. The name, once it stands."""
+        """Create a stack and return its name. `known` are physical ids of custom resources; deleting those of `refuses` fails."""
         name = f"{self.ctx.deployment.prefix}-{part}"
         function = {
             "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": _TRUST}},
@@ -217,7 +217,7 @@ class Stacks:
         return name
 
     def delete(self, name):
-        """The status that it ends in; "" where it is gone."""
+        """Delete a stack and return its final status, or "" if it is gone."""
         id = self.client.describe_stacks(StackName=name)["Stacks"][0]["StackId"]
         self.client.delete_stack(StackName=name)
         (stack,) = until(lambda: self._ended(id), PATIENCE)

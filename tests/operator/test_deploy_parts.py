@@ -1,4 +1,4 @@
-"""The pieces of `plan`, `deploy`, `status --drift` and `logs` that ask AWS, each against an AWS that answers."""
+"""The parts of `plan`, `deploy`, `status --drift` and `logs` that call AWS, with an embedded AWS."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ HANDLE = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
 
 
 def waiting(seconds):
-    """A resource that comes into being when somebody says so, and fails where nobody does."""
+    """Return a resource that is created on a signal, and fails without one."""
     properties = {"Handle": {"Ref": "Handle"}, "Timeout": str(seconds)}
     return {"Type": "AWS::CloudFormation::WaitCondition", "Properties": properties}
 
 
 @pytest.fixture
 def assembly(ctx, tmp_path):
-    """Writes what CDK would have synthesised: templates of the deployment's stacks."""
+    """Return a function that writes what CDK would synthesise: templates of the deployment's stacks."""
 
     def write(**resources):
         artifacts = {}
@@ -56,7 +56,7 @@ def plan(ctx, cdk):
     return build.build_plan(ctx, cdk, lambda _: None)
 
 
-def test_a_plan_compares_with_the_stacks_that_stand(ctx, stacks, assembly):
+def test_a_plan_compares_with_the_deployed_stacks(ctx, stacks, assembly):
     stacks.make("data", {"Queue": QUEUE, "Old": QUEUE})
     found = plan(ctx, assembly(data={"Queue": QUEUE, "New": QUEUE}, exports={"Dead": QUEUE}))
     assert {(change.resource.logical_id, change.action) for change in found.changes} == {
@@ -67,14 +67,14 @@ def test_a_plan_compares_with_the_stacks_that_stand(ctx, stacks, assembly):
     assert found.phases[1].last is None
 
 
-def test_what_is_deployed_as_it_is_wanted_is_an_empty_plan(ctx, stacks, assembly):
+def test_a_plan_without_differences_is_empty(ctx, stacks, assembly):
     for name in ctx.stacks:
         stacks.make(name.rpartition("-")[2], {"Queue": QUEUE})
     wanted = {name.rpartition("-")[2]: {"Queue": QUEUE} for name in ctx.stacks}
     assert plan(ctx, assembly(**wanted)).is_empty
 
 
-def test_a_stack_that_the_file_no_longer_wants_stays_and_is_reported(ctx, stacks, assembly):
+def test_a_stack_that_the_file_no_longer_has_is_kept_and_reported(ctx, stacks, assembly):
     name = stacks.make("snowflake", {"Queue": QUEUE})
     without = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=None))
     found = plan(attrs.evolve(ctx, loaded=without), assembly())
@@ -97,11 +97,11 @@ def bootstrapped():
 
 
 @pytest.mark.usefixtures("bootstrapped")
-def test_where_all_is_there_nothing_is_reported(ctx):
+def test_with_all_prerequisites_nothing_is_reported(ctx):
     checks.require(ctx)
 
 
-def test_all_that_is_missing_is_reported_at_once(stand_ins):
+def test_all_missing_prerequisites_are_reported_together(stand_ins):
     ctx = stand_ins.deployment(prepared=False)
     failure = refused(ctx)
     assert (failure.exit_code, failure.code) == (NOT_SET_UP, "DEPLOY-NOT-READY")
@@ -118,7 +118,7 @@ def test_an_old_bootstrap_is_not_enough(ctx, bootstrapped):
 
 
 @pytest.mark.usefixtures("bootstrapped")
-def test_what_the_doctor_calls_wrong_stops_a_deployment_before_it_begins(ctx, broken):
+def test_a_failed_check_of_doctor_stops_a_deployment_before_it_starts(ctx, broken):
     broken(CONFLUENT, status=401, shape="json", code="401")
     failure = refused(ctx)
     assert (failure.exit_code, failure.code) == (NOT_SET_UP, "DEPLOY-NOT-READY")
@@ -126,7 +126,7 @@ def test_what_the_doctor_calls_wrong_stops_a_deployment_before_it_begins(ctx, br
 
 
 @pytest.mark.usefixtures("bootstrapped")
-def test_a_secret_without_a_key_or_on_its_way_out_is_not_there(ctx):
+def test_a_secret_without_a_key_or_scheduled_for_deletion_is_missing(ctx):
     secrets, name = boto3.client("secretsmanager"), ctx.deployment.confluent.cloud_key_secret
     secrets.delete_secret(SecretId=name)
     assert "is about to be deleted" in refused(ctx).message
@@ -146,7 +146,7 @@ def test_a_missing_login_is_the_only_message(ctx, monkeypatch):
 
 
 @pytest.mark.usefixtures("bootstrapped")
-def test_a_stack_that_is_worked_at_is_left_alone(ctx, stacks):
+def test_a_stack_in_progress_is_left_alone(ctx, stacks):
     name = stacks.make("data", {"Queue": QUEUE, "Handle": HANDLE})
     template = {"Resources": {"Queue": QUEUE, "Handle": HANDLE, "Wait": waiting(600)}}
     stacks.client.update_stack(StackName=name, TemplateBody=json.dumps(template))
@@ -166,7 +166,7 @@ def await_end(client, name):
         pass
 
 
-def test_only_new_events_are_seen_each_once_and_in_order(ctx, stacks):
+def test_new_events_are_returned_once_and_in_order(ctx, stacks):
     name = stacks.make("data", {"Queue": QUEUE})
     watch = deployed.EventWatch(ctx.client("cloudformation"), ctx.stacks)
     assert watch.new() == []
@@ -191,7 +191,7 @@ def test_a_stack_that_fails_has_a_cause(ctx, stacks):
     assert cause.where == f"CloudFormation::WaitCondition Wait in {name}"
 
 
-def test_what_somebody_changed_is_drift_and_what_is_as_it_was_is_none(ctx, stacks):
+def test_a_changed_resource_is_drift_and_an_unchanged_one_is_not(ctx, stacks):
     stacks.make("data", {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 30}}})
     assert [one for one in drift.detect(ctx) if one.status in ("MODIFIED", "DELETED")] == []
     (queue,) = deployed.physical_ids(ctx, deployed.require_part(ctx, "data")).values()
@@ -201,7 +201,7 @@ def test_what_somebody_changed_is_drift_and_what_is_as_it_was_is_none(ctx, stack
     assert "VisibilityTimeout" in found.details
 
 
-def test_an_object_of_a_vendor_that_is_gone_is_drift(ctx, stacks, capsys):
+def test_a_missing_object_at_a_vendor_is_drift(ctx, stacks, capsys):
     stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
     (found,) = [one for one in drift.detect(ctx) if one.system == "Snowflake"]
     assert (found.type, found.name, found.status) == ("snowflake_warehouse", "Warehouse", "DELETED")
@@ -218,7 +218,7 @@ def _generation():
 
 @pytest.fixture
 def wrote(stacks):
-    """A function of the exports' stack that writes notices, and a way to write into its log."""
+    """A function of the exports' stack, and a way to write into its log."""
     group = {"Type": "AWS::Logs::LogGroup"}
     function = {
         "Type": "AWS::Lambda::Function",
@@ -257,7 +257,7 @@ def test_the_log_of_a_function_is_found_and_reported_in_the_order_of_time(ctx, w
     assert len(run.lines) == 6
 
 
-def test_what_lambda_itself_writes_as_json_is_not_shown(ctx, wrote):
+def test_json_lines_of_lambda_itself_are_not_shown(ctx, wrote):
     now = int(time.time())
     report = json.dumps({"time": "2027-01-04T01:15:00.000Z", "type": "platform.report", "record": {"requestId": "1"}})
     ours = json.dumps({"level": "ERROR", "message": "failed"})
@@ -266,14 +266,14 @@ def test_what_lambda_itself_writes_as_json_is_not_shown(ctx, wrote):
     assert [line.text for line in run.lines] == [ours]
 
 
-def test_a_secret_in_a_log_is_not_told(ctx, wrote):
+def test_a_secret_in_a_log_is_not_shown(ctx, wrote):
     secret = "cflt" + "A1b2C3d4" * 8
     wrote("a", (int(time.time()), f"refused: {secret}"))
     (run,) = logs.of(ctx, "notification", 9)
     assert secret not in run.lines[0].text
 
 
-def test_what_writes_no_log_is_reported_with_what_does(ctx):
+def test_a_name_without_a_log_is_reported_with_the_names_that_have_one(ctx):
     with pytest.raises(CommandFailed) as failure:
         logs.of(ctx, "nosuch", 1)
     assert (failure.value.exit_code, failure.value.code) == (WRONG_INPUT, "LOGS-UNKNOWN")

@@ -1,4 +1,4 @@
-"""`lakeferry destroy`: what goes and what stays, only when it was said, in order, and again until nothing is left."""
+"""`lakeferry destroy`: what it deletes and what it keeps, its confirmation, its order, and repeated calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import attrs
 import boto3
 import pytest
 from leftovers import QUEUE, plant_at_vendors, plant_in_aws
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 from stand_ins import Planter, Stacks
 
 from lakeferry import inventory
@@ -18,8 +18,8 @@ from lambdas.snowflake import sql
 
 
 def run(ctx):
-    said = []
-    return destroy.destroy(ctx, destroy.plan(ctx, inventory.collect(ctx)), say=said.append, report=lambda _: None)
+    lines = []
+    return destroy.destroy(ctx, destroy.plan(ctx, inventory.collect(ctx)), say=lines.append, report=lambda _: None)
 
 
 def left(ctx):
@@ -36,7 +36,7 @@ def test_without_a_deployment_nothing_happens_and_destroy_succeeds(ctx):
     assert destroyed(ctx)["stacks"] == {}
 
 
-def test_a_plan_lists_what_goes_in_order_and_what_stays_and_why_and_changes_nothing(ctx, plant, stacks):
+def test_a_plan_lists_what_is_deleted_and_kept_and_changes_nothing(ctx, plant, stacks):
     operations = stacks.make("operations", {"Queue": QUEUE})
     confluent = stacks.make("confluent", {"Queue": QUEUE})
     plant_in_aws(ctx)
@@ -51,7 +51,7 @@ def test_a_plan_lists_what_goes_in_order_and_what_stays_and_why_and_changes_noth
     assert all(item["why"] for item in planned["to_keep"])
 
 
-def test_stacks_go_the_last_deployed_first_with_all_that_they_have(ctx, stacks):
+def test_stacks_are_deleted_in_reverse_order_with_their_objects(ctx, stacks):
     for part in ("data", "confluent", "exports"):
         stacks.make(part, {"Queue": QUEUE})
     done = run(ctx)
@@ -59,7 +59,7 @@ def test_stacks_go_the_last_deployed_first_with_all_that_they_have(ctx, stacks):
     assert inventory.problems(done.items) == []
 
 
-def test_left_overs_of_all_systems_are_removed_and_nothing_else(stand_ins, ctx, plant):
+def test_left_overs_in_all_systems_are_removed_and_nothing_else(stand_ins, ctx, plant):
     other = stand_ins.deployment(name=f"{ctx.deployment.identity.name}-two")
     plant_in_aws(other)
     plant_at_vendors(Planter(other))
@@ -80,13 +80,13 @@ def test_left_overs_of_all_systems_are_removed_and_nothing_else(stand_ins, ctx, 
     assert warehouse in stand_ins.snow.objects()["WAREHOUSE"]
 
 
-def test_a_second_time_finds_nothing_to_do(ctx, plant):
+def test_a_second_destroy_has_nothing_to_do(ctx, plant):
     plant_at_vendors(plant)
     run(ctx)
     assert run(ctx).removed == []
 
 
-def test_a_stack_that_would_not_go_is_given_up_and_what_it_had_is_removed(ctx, plant, stacks):
+def test_a_stack_that_cannot_be_deleted_is_given_up_and_its_objects_are_removed(ctx, plant, stacks):
     physical = "lf1:environment:Environment:0"
     stack = stacks.make("confluent", {"Queue": QUEUE}, known=[physical], refuses=[physical])
     environment = plant.make("environment", "Environment")
@@ -97,7 +97,7 @@ def test_a_stack_that_would_not_go_is_given_up_and_what_it_had_is_removed(ctx, p
     assert stack in done.seconds
 
 
-def test_data_that_no_stack_has_stays_where_the_file_keeps_it(stand_ins):
+def test_data_of_no_stack_is_kept_if_the_file_says_so(stand_ins):
     ctx = stand_ins.deployment(on_destroy="keep")
     Stacks(ctx).make("exports", {"Queue": QUEUE})
     planted = {name for kind, name in plant_in_aws(ctx) if kind in ("bucket", "glue_database", "glue_table")}
@@ -112,7 +112,7 @@ KEPT_BUCKET = {**BUCKET, "DeletionPolicy": "Retain"}
 
 
 @pytest.mark.parametrize(("deployed", "file"), [("delete", "keep"), ("keep", "delete")])
-def test_what_becomes_of_data_is_what_was_deployed_whatever_the_file_says_now(stand_ins, deployed, file):
+def test_data_is_kept_or_deleted_as_deployed_whatever_the_file_says_now(stand_ins, deployed, file):
     ctx = stand_ins.deployment(on_destroy=file)
     stack = Stacks(ctx).make("data", {"LakeBucket": KEPT_BUCKET if deployed == "keep" else BUCKET})
     planned = destroy.plan(ctx, inventory.collect(ctx))
@@ -128,7 +128,7 @@ def test_what_becomes_of_data_is_what_was_deployed_whatever_the_file_says_now(st
     assert boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"] == "CREATE_COMPLETE"
 
 
-def test_a_bucket_that_its_stack_keeps_and_another_one_empties_counts_as_deleted(stand_ins):
+def test_a_bucket_that_a_custom_resource_empties_counts_as_deleted(stand_ins):
     ctx = stand_ins.deployment(on_destroy="keep")
     data = Stacks(ctx).make("data", {"TableflowBucket": KEPT_BUCKET})
     page = boto3.client("cloudformation").describe_stack_resource(StackName=data, LogicalResourceId="TableflowBucket")
@@ -139,7 +139,7 @@ def test_a_bucket_that_its_stack_keeps_and_another_one_empties_counts_as_deleted
     assert bucket in [item.id for item in planned.to_delete]
 
 
-def test_data_that_its_stack_was_deployed_to_keep_stays_and_the_rest_goes(stand_ins):
+def test_data_that_its_stack_keeps_remains_and_the_rest_is_deleted(stand_ins):
     ctx = stand_ins.deployment(on_destroy="keep")
     Stacks(ctx).make("data", {"LakeBucket": KEPT_BUCKET, "Queue": QUEUE})
     planned = destroy.plan(ctx, inventory.collect(ctx))
@@ -150,14 +150,14 @@ def test_data_that_its_stack_was_deployed_to_keep_stays_and_the_rest_goes(stand_
     assert [item["id"] for item in done["items"] if item["kind"] == "bucket"] == [bucket.id]
 
 
-class Interrupted(TurnedClock):
-    """Ctrl-C comes while the command waits."""
+class Interrupted(ManualClock):
+    """Raises KeyboardInterrupt while the command waits."""
 
     def sleep(self, seconds):
         raise KeyboardInterrupt
 
 
-def test_ctrl_c_names_the_stacks_that_cloudformation_goes_on_deleting(stand_ins, ctx, stacks):
+def test_ctrl_c_names_the_stacks_that_cloudformation_is_still_deleting(stand_ins, ctx, stacks):
     stack = stacks.make("confluent", known=["cleanup:bucket:x"], waits="yes")
     with pytest.raises(CommandFailed) as stopped:
         destroyed(attrs.evolve(ctx, clock=Interrupted(stand_ins.pass_time)))
@@ -167,7 +167,7 @@ def test_ctrl_c_names_the_stacks_that_cloudformation_goes_on_deleting(stand_ins,
     assert stacks.client.describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"] == "DELETE_IN_PROGRESS"
 
 
-def test_what_appears_after_the_list_was_shown_is_left_alone_and_reported(ctx, stacks):
+def test_an_object_created_after_the_plan_is_left_alone_and_reported(ctx, stacks):
     stack = stacks.make("exports", {"Queue": QUEUE})
     planned = destroy.plan(ctx, inventory.collect(ctx))
     later = plant_in_aws(ctx)
@@ -180,7 +180,7 @@ def test_what_appears_after_the_list_was_shown_is_left_alone_and_reported(ctx, s
     assert second in [item.name for item in done.items if item.verdict is Verdict.MANAGED]
 
 
-def test_a_stack_that_took_a_name_meanwhile_is_left_alone(ctx, stacks):
+def test_a_new_stack_of_the_same_name_is_left_alone(ctx, stacks):
     stack = stacks.make("data", {"Queue": QUEUE})
     planned = destroy.plan(ctx, inventory.collect(ctx))
     stacks.delete(stack)
@@ -190,7 +190,7 @@ def test_a_stack_that_took_a_name_meanwhile_is_left_alone(ctx, stacks):
     assert stack in [item.name for item in done.items if item.verdict is Verdict.MANAGED]
 
 
-def test_what_is_protected_is_refused_and_how_to_lift_it_is_reported(ctx, stacks):
+def test_a_protected_stack_is_refused_with_the_way_to_unprotect_it(ctx, stacks):
     stack = stacks.make("data", {"Queue": QUEUE}, protected=True)
     with pytest.raises(CommandFailed) as refused:
         destroyed(ctx)
@@ -201,7 +201,7 @@ def test_what_is_protected_is_refused_and_how_to_lift_it_is_reported(ctx, stacks
     assert stack in destroyed(ctx)["stacks"]
 
 
-def test_a_cluster_that_was_deployed_protected_is_refused_whatever_the_file_says_now(ctx, stacks):
+def test_a_protected_cluster_is_refused_whatever_the_file_says_now(ctx, stacks):
     stacks.make(
         "confluent", known=["lf1:kafka_cluster:KafkaCluster:0"], type="Custom::LakeferryKafkaCluster", deletion_protection="true"
     )
@@ -222,7 +222,7 @@ def test_a_cluster_that_the_file_protects_is_refused(ctx, stacks):
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("confirmed", [None, "", "dev", "tests"])
-def test_nothing_happens_until_the_stage_was_named(ctx, stacks, confirmed):
+def test_nothing_is_destroyed_until_the_stage_is_confirmed(ctx, stacks, confirmed):
     stacks.make("data", {"Queue": QUEUE})
     before = inventory.collect(ctx)
     with pytest.raises(CommandFailed) as refused:
@@ -231,7 +231,7 @@ def test_nothing_happens_until_the_stage_was_named(ctx, stacks, confirmed):
     assert inventory.collect(ctx) == before
 
 
-def test_with_a_vendor_that_does_not_answer_nothing_is_begun(ctx, stacks, broken):
+def test_nothing_is_destroyed_while_a_vendor_does_not_answer(ctx, stacks, broken):
     stacks.make("confluent", {"Queue": QUEUE})
     broken(CONFLUENT, status=401, shape="json", code="401")
     with pytest.raises(CommandFailed) as refused:
@@ -240,7 +240,7 @@ def test_with_a_vendor_that_does_not_answer_nothing_is_begun(ctx, stacks, broken
     assert [item.kind for item in inventory.collect(ctx) if item.verdict is Verdict.MANAGED] == ["stack", "queue"]
 
 
-def test_what_would_not_go_is_reported_and_goes_once_it_may(ctx, plant, broken, stand_ins):
+def test_an_object_that_cannot_be_removed_is_reported_and_removed_later(ctx, plant, broken, stand_ins):
     account = plant.make("service_account", "AppManagerAccount")
     broken(CONFLUENT, method="DELETE", path="/iam/v2/service-accounts/*", status=409, shape="json", code="409")
     with pytest.raises(CommandFailed) as failed:
@@ -251,13 +251,13 @@ def test_what_would_not_go_is_reported_and_goes_once_it_may(ctx, plant, broken, 
     assert [item["id"] for item in destroyed(ctx)["removed"]] == [account]
 
 
-def test_a_refusal_that_passes_is_waited_for(ctx, plant, broken, stand_ins):
+def test_a_temporary_refusal_is_retried(ctx, plant, broken, stand_ins):
     plant.make("service_account", "AppManagerAccount")
     broken(CONFLUENT, method="DELETE", path="/iam/v2/service-accounts/*", status=409, shape="json", code="409", times=3)
     assert len(destroyed(ctx)["removed"]) == 1
 
 
-def test_our_things_in_somebody_elses_environment_go_one_by_one_and_it_stays(stand_ins):
+def test_our_objects_in_a_shared_environment_are_removed_and_it_is_kept(stand_ins):
     theirs = Planter(stand_ins.deployment()).make("environment", "Environment", name="the-platform-teams")
     ctx = stand_ins.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
     plant = Planter(ctx)
@@ -270,7 +270,7 @@ def test_our_things_in_somebody_elses_environment_go_one_by_one_and_it_stays(sta
     assert theirs in stand_ins.cloud.objects()["environments"]
 
 
-def test_subjects_in_somebody_elses_environment_stay_and_are_named_before_and_after(stand_ins):
+def test_subjects_in_a_shared_environment_are_kept_and_named(stand_ins):
     theirs = Planter(stand_ins.deployment()).make("environment", "Environment", name="the-platform-teams")
     ctx = stand_ins.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
     Stacks(ctx).make("confluent", {"Queue": QUEUE})
@@ -294,7 +294,7 @@ def test_subjects_in_somebody_elses_environment_stay_and_are_named_before_and_af
     assert (left_behind["name"], "is gone" in left_behind["why"]) == ("stock_trades-value", True)
 
 
-def test_keys_stay_until_everything_could_be_asked_for(stand_ins, broken):
+def test_keys_are_kept_until_every_object_could_be_listed(stand_ins, broken):
     theirs = Planter(stand_ins.deployment()).make("environment", "Environment", name="the-platform-teams")
     ctx = stand_ins.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
     plant_tables(Planter(ctx), theirs)
@@ -311,7 +311,7 @@ def test_keys_stay_until_everything_could_be_asked_for(stand_ins, broken):
 
 
 def plant_tables(plant, environment):
-    """A cluster in somebody else's environment with a topic that a connector fills and that is a table."""
+    """Create a cluster in a shared environment, with a topic that a connector fills and that is a table."""
     ctx = plant.ctx
     cluster = plant.make("kafka_cluster", "KafkaCluster", environment_id=environment, region=ctx.region)
     where = {"environment_id": environment, "cluster_id": cluster}
@@ -330,7 +330,7 @@ def plant_tables(plant, environment):
     plant.make("tableflow_topic", "Table", topic="stock_trades", storage="managed", credentials=secrets["tableflow"], **where)
 
 
-def test_a_stack_that_the_file_no_longer_wants_goes_too(ctx, stacks):
+def test_a_stack_that_the_file_no_longer_has_is_deleted_too(ctx, stacks):
     stack = stacks.make("snowflake", {"Queue": QUEUE})
     without = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=None))
     assert stack in destroyed(attrs.evolve(ctx, loaded=without))["stacks"]

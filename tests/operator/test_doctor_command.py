@@ -1,4 +1,4 @@
-"""`lakeferry doctor` before a deployment: keys of the wrong scope, rights that are missing, buckets that others have."""
+"""`lakeferry doctor` before a deployment: wrong keys, missing permissions, unavailable bucket names, quotas and regions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lambdas.snowflake import keypair, sql
 
 
 def of(checks):
-    """What was found of each, by its name: (result, found, fix)."""
+    """Return (result, message, fix) of each check by its name."""
     return {check.name: (check.result, f"{check.message} {check.needed}".strip(), check.fix) for check in checks}
 
 
@@ -53,7 +53,7 @@ def test_before_a_deployment_only_the_bootstrap_is_missing(ctx):
     assert list(dict.fromkeys(check.group for check in checks)) == list(doctor.GROUPS)
 
 
-def test_a_stack_that_fell_is_not_taken_for_a_deployment(ctx, stacks):
+def test_a_failed_stack_does_not_count_as_a_deployment(ctx, stacks):
     stack = stacks.make("confluent", known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"])
     assert stacks.delete(stack) == "DELETE_FAILED"
     hops = [check for check in runner.run(doctor.probes(ctx)) if check.group == "Confluent → AWS"]
@@ -61,7 +61,7 @@ def test_a_stack_that_fell_is_not_taken_for_a_deployment(ctx, stacks):
 
 
 @pytest.mark.parametrize("silent", [AWS, CONFLUENT, SNOWFLAKE])
-def test_a_system_that_answers_with_errors_hides_no_other(ctx, broken, silent):
+def test_a_system_that_answers_with_errors_does_not_hide_others(ctx, broken, silent):
     broken(silent, status=500, shape="json")
     checks = runner.run(doctor.probes(ctx))
     groups = {AWS: {"AWS", "storage"}, CONFLUENT: {"Confluent"}, SNOWFLAKE: {"Snowflake"}}
@@ -88,7 +88,7 @@ def test_another_account_than_the_files_is_reported(ctx):
     assert (check.result, "111122223333" in check.message, "000000000000" in check.message) == (Result.FAIL, True, True)
 
 
-def test_what_the_operator_may_not_look_at_is_not_taken_for_wrong(ctx, broken):
+def test_a_check_without_permission_is_a_warning(ctx, broken):
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2015-03-31/*")
     broken(AWS, status=403, shape="aws-json", code="AccessDeniedException", path="/2016-08-19/*")
     (check,) = runner.run([probe for probe in doctor.probes(ctx) if probe.name == "Lambda concurrent executions"])
@@ -130,7 +130,7 @@ def glue(**values):
         (0, 1, [Result.FAIL, Result.FAIL]),
     ],
 )
-def test_quotas_of_glue_are_compared_with_what_the_exports_take(ctx, broken, runs, dpus, results):
+def test_glue_quotas_are_compared_with_the_needs_of_the_exports(ctx, broken, runs, dpus, results):
     named = {"Max concurrent job runs per account": runs, "Max task DPUs per account": dpus}
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue(**named))
     checks = aws.glue_quotas(ctx)
@@ -148,13 +148,13 @@ def test_quotas_that_are_enough_for_one_export_but_not_for_all_are_a_warning(ctx
     assert [(check.result, check.needed.split()[0]) for check in checks] == [(Result.WARN, "3"), (Result.WARN, "6")]
 
 
-def test_quotas_that_nobody_lists_and_nobody_tells_are_a_warning(ctx, broken):
+def test_unknown_quotas_are_a_warning(ctx, broken):
     assert {check.result for check in aws.glue_quotas(ctx)} == {Result.WARN}
     broken(AWS, status=200, headers={"x-amz-target": "ServiceQuotas*"}, body=glue())
     assert ["doesn't list" in check.message for check in aws.glue_quotas(ctx)] == [True, True]
 
 
-def test_few_calls_at_once_are_a_warning(ctx, broken):
+def test_a_low_lambda_quota_is_a_warning(ctx, broken):
     assert aws.lambda_quota(ctx)[0].result is Result.OK
     broken(AWS, status=200, path="/2016-08-19/account-settings", body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}))
     (check,) = aws.lambda_quota(ctx)
@@ -194,7 +194,7 @@ def organization(stand_ins, ctx):
 
 
 class Organization:
-    """Makes keys of all sorts, and puts them where the Cloud key's place is."""
+    """Creates API keys of all kinds, and stores them as the deployment's Cloud key."""
 
     def __init__(self, stand_ins, ctx):
         self.stand_ins, self.ctx, self.vendor = stand_ins, ctx, ctx.confluent()
@@ -240,7 +240,7 @@ def test_a_key_without_permissions_is_reported_with_what_it_lacks(ctx, organizat
     assert checks[confluent.FLINK][:2] == (Result.SKIPPED, "not checked: the key lacks permissions")
 
 
-def test_a_tableflow_key_in_the_cloud_keys_place_is_reported(ctx, organization):
+def test_a_tableflow_key_stored_as_the_cloud_key_is_reported(ctx, organization):
     organization.store(organization.key(organization.account("OrganizationAdmin"), id="tableflow", kind="Tableflow"))
     result, found, fix = of(confluent.look(ctx))[confluent.KEY]
     assert (result, "for Tableflow, not a Cloud key" in found) == (Result.FAIL, True)
@@ -263,7 +263,7 @@ def test_a_missing_key_is_reported_with_the_command_that_sets_it(stand_ins):
         assert {check.result for check in rest} == {Result.SKIPPED}
 
 
-def test_the_environment_that_the_file_names_must_be_there_by_that_name(ctx):
+def test_the_environment_must_exist_with_the_name_in_the_file(ctx):
     made = ctx.confluent().cloud.post("/org/v2/environments", {"display_name": f"{ctx.deployment.prefix}-theirs"})
     id, name = made["id"], made["display_name"]
 
@@ -280,7 +280,7 @@ def test_the_environment_that_the_file_names_must_be_there_by_that_name(ctx):
 
 @pytest.fixture
 def elsewhere(stand_ins):
-    """Flink and Tableflow are in another region only."""
+    """Make Flink and Tableflow available in another region only."""
     system = stand_ins.cloud._simulation.organization
     before, system.flink_regions = system.flink_regions, ("us-west-2",)
     yield
@@ -300,7 +300,7 @@ def tableflow_key(ctx, organization):
     boto3.client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
 
 
-def test_tableflows_regions_are_asked_once_there_is_a_key_of_it(ctx, organization):
+def test_tableflows_regions_are_checked_once_its_key_exists(ctx, organization):
     assert of(confluent.look(ctx))[confluent.TABLEFLOW][0] is Result.SKIPPED
     tableflow_key(ctx, organization)
     assert of(confluent.look(ctx))[confluent.TABLEFLOW][:2] == (Result.OK, ctx.region)
@@ -335,11 +335,11 @@ def test_a_quota_of_integrations_that_is_used_up_is_a_warning(stand_ins, ctx):
 
 
 @contextmanager
-def as_admin(stand_ins, broken, mended=()):
+def as_admin(stand_ins, broken, repaired=()):
     admin = stand_ins.admin()
     admin.run(sql.statement(broken))
     yield
-    for each in mended:
+    for each in repaired:
         admin.run(sql.statement(each))
 
 
@@ -349,12 +349,12 @@ def test_the_deployer_of_the_guide_passes(ctx):
     assert list(checks) == [snowflake.KEY, snowflake.LOGIN, snowflake.PRIVILEGES, snowflake.WAREHOUSE, snowflake.USER]
 
 
-def test_without_snowflake_nothing_is_asked_there(ctx):
+def test_without_snowflake_its_checks_are_skipped(ctx):
     checks = snowflake.look(with_snowflake(ctx, enabled=False))
     assert {check.result for check in checks} == {Result.SKIPPED}
 
 
-def test_a_key_that_was_rotated_away_is_reported_with_the_line_for_an_admin(stand_ins, ctx):
+def test_a_key_that_snowflake_no_longer_has_is_reported_with_the_statement_for_an_admin(stand_ins, ctx):
     current = keypair.make()
     before = stand_ins.admin().run(sql.statement("DESC USER LAKEFERRY"))
     held = next(row["value"] for row in before if row["property"] == "RSA_PUBLIC_KEY")
@@ -387,8 +387,8 @@ def test_a_key_that_was_rotated_away_is_reported_with_the_line_for_an_admin(stan
         ("ALTER USER LAKEFERRY SET TYPE=PERSON", snowflake.USER, "ALTER USER LAKEFERRY SET TYPE=SERVICE;"),
     ],
 )  # fmt: skip
-def test_what_the_deployer_lacks_is_reported_with_the_lines_that_give_it(stand_ins, ctx, broken_by, name, words):
-    """An admin who runs them mends it."""
+def test_missing_privileges_are_reported_with_the_statements_that_grant_them(stand_ins, ctx, broken_by, name, words):
+    """The privileges are complete once an admin has run the statements."""
     with as_admin(stand_ins, broken_by):
         result, _, fix = of(snowflake.look(ctx))[name]
     assert result is (Result.WARN if name == snowflake.USER else Result.FAIL)
@@ -399,7 +399,7 @@ def test_what_the_deployer_lacks_is_reported_with_the_lines_that_give_it(stand_i
     assert of(snowflake.look(ctx))[name][0] is Result.OK
 
 
-def test_privileges_may_come_by_another_role(stand_ins, ctx):
+def test_inherited_privileges_count(stand_ins, ctx):
     admin = stand_ins.admin()
     for line in (
         "CREATE ROLE IF NOT EXISTS GIVER",
@@ -420,7 +420,7 @@ def call(*words):
 
 
 @pytest.mark.usefixtures("dev")
-def test_a_check_that_fails_ends_the_command_with_three():
+def test_a_failed_check_has_exit_code_3():
     code, document = call("--stage", "dev", "--json")
     assert (code, document["ok"], document["code"], document["exit_code"]) == (3, False, "DOCTOR", 3)
     assert "bootstrap" in document["message"]
@@ -431,7 +431,7 @@ def test_a_check_that_fails_ends_the_command_with_three():
 
 
 @pytest.mark.usefixtures("dev")
-def test_where_no_check_fails_the_command_is_done():
+def test_without_a_failed_check_the_command_succeeds():
     with bootstrapped("30"):
         code, document = call("--stage", "dev", "--json")
         shown_code, shown = call("--stage", "dev")
@@ -452,7 +452,7 @@ def test_no_secret_is_reported(stand_ins, dev):
         assert secret not in json.dumps(document) + shown
 
 
-def test_mistakes_in_the_file_are_reported_and_tools_are_looked_at_all_the_same():
+def test_mistakes_in_the_file_are_reported_and_tools_are_checked_anyway():
     code, document = call("--stage", "nosuch", "--json")
     assert (code, document["code"]) == (3, "DOCTOR")
     checks = {check["name"]: check for check in document["details"]["checks"]}

@@ -1,4 +1,4 @@
-"""What a command works with, and how it is told what is missing."""
+"""The context of a command: the deployment file, addresses, logins and secrets, and the errors when one is missing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_stage_without_a_file_is_reported():
     assert (refused.value.exit_code, refused.value.code) == (WRONG_INPUT, "DEPLOYMENT-FILE")
 
 
-def test_addresses_come_from_the_environment_and_go_to_cdk(monkeypatch):
+def test_addresses_from_the_environment_are_passed_to_cdk(monkeypatch):
     monkeypatch.setenv("LAKEFERRY_CONFLUENT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("LAKEFERRY_FUNCTIONS", "local")
     with context.open_context("dev") as ctx:
@@ -68,7 +68,7 @@ def test_an_aws_that_refuses_is_reported_with_its_code(ctx, broken, code, exit_c
     assert code in refused.message
 
 
-def test_an_aws_that_is_not_there_is_reported(ctx, monkeypatch):
+def test_an_unreachable_aws_is_reported(ctx, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     refused = refusal(lambda: ctx.account)
     assert (refused.exit_code, refused.code) == (FAILED, "AWS-UNREACHABLE")
@@ -82,13 +82,13 @@ def test_a_secret_that_is_missing_is_reported_with_the_command_that_sets_it(stan
         assert refused.hint == f"Run `lakeferry secrets set {vendor} --stage test`"
 
 
-def test_a_secret_of_another_shape_is_reported(stand_ins):
+def test_a_malformed_secret_is_reported(stand_ins):
     ctx = stand_ins.deployment(prepared=False)
     boto3.client("secretsmanager").create_secret(Name=ctx.deployment.confluent.cloud_key_secret, SecretString='{"key": "x"}')
     assert refusal(ctx.confluent).code == "AWS-SECRET-SHAPE"
 
 
-def test_the_vendors_answer_to_the_keys_of_the_file(ctx):
+def test_the_vendors_accept_the_keys_of_the_file(ctx):
     assert ctx.confluent().organization_id
     assert ctx.snowflake().login.user == "LAKEFERRY"
 
@@ -99,7 +99,7 @@ def test_a_deployment_without_snowflake_has_no_client_of_it(ctx):
     assert (refused.exit_code, refused.code) == (WRONG_INPUT, "NO-SNOWFLAKE")
 
 
-def test_a_vendors_refusal_is_not_taken_for_a_missing_secret(ctx, broken):
+def test_a_refused_call_does_not_count_as_a_missing_secret(ctx, broken):
     broken(CONFLUENT, status=401, shape="json", code="401")
     with pytest.raises(LakeferryError):
         ctx.confluent().cloud.get("/org/v2/organizations")

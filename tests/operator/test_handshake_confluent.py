@@ -1,17 +1,17 @@
-"""Each way in which Confluent's handshake with AWS breaks: `doctor` names the one hop to mend; once it is mended, all is well."""
+"""Each way in which Confluent's handshake with AWS breaks: `doctor` names the one hop to repair, and passes after the repair."""
 
 from __future__ import annotations
 
 import handshake_breaks as breaks
 import pytest
 from handshake_breaks import FOREIGN, lacks
-from handshake_environment import TOPIC, looked, prove_named, troubles_of
+from handshake_environment import TOPIC, all_checks, assert_named, problems_of
 
 from lakeferry.health import confluent_to_aws as hops
 from lakeferry.health.model import Result
 from lambdas.shared.errors import LakeferryError
 
-#: What is broken, where it is to be mended, and what is told there.
+#: What is broken, the check that names it, and what its texts contain.
 BREAKS = {
     "another external id in the trust of Confluent": (
         lambda d: breaks.trust(d, "tableflow", external_id="of-another"), hops.TRUST, ["of-another"],
@@ -96,36 +96,36 @@ BREAKS = {
 }  # fmt: skip
 
 
-def test_every_check_of_a_deployment_passes(stands):
-    assert troubles_of(stands) == []
-    assert len(hops.look(stands.ctx)) == 10
+def test_every_check_of_a_deployment_passes(deployed):
+    assert problems_of(deployed) == []
+    assert len(hops.look(deployed.ctx)) == 10
 
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("what", BREAKS)
-def test_the_broken_hop_is_named_and_after_the_repair_all_pass(stands, what):
+def test_the_broken_hop_is_named_and_after_the_repair_all_pass(deployed, what):
     broken, name, words = BREAKS[what]
-    prove_named(stands, broken, (hops.GROUP.name, name), words)
+    assert_named(deployed, broken, (hops.GROUP.name, name), words)
 
 
-def test_files_of_a_stranger_in_the_bucket_are_a_warning(stands):
-    with breaks.file_of_a_stranger(stands):
-        (seen,) = troubles_of(stands)
+def test_files_of_a_stranger_in_the_bucket_are_a_warning(deployed):
+    with breaks.file_of_a_stranger(deployed):
+        (seen,) = problems_of(deployed)
     assert seen[:2] == (hops.GROUP.name, hops.BUCKET)
     assert "reports/2026.csv" in seen[2]
 
 
-def test_a_cloud_key_that_died_hides_nothing_that_others_tell(stands):
-    with breaks.secret_holds(stands, stands.ctx.deployment.confluent.cloud_key_secret, apiSecret="x" * 64):
-        checks = {check.name: check.result for check in hops.look(stands.ctx)}
+def test_an_invalid_cloud_key_does_not_hide_other_checks(deployed):
+    with breaks.secret_holds(deployed, deployed.ctx.deployment.confluent.cloud_key_secret, apiSecret="x" * 64):
+        checks = {check.name: check.result for check in hops.look(deployed.ctx)}
     assert checks.pop(hops.INTEGRATION) is Result.FAIL
     assert (checks.pop(hops.TRUST), checks.pop(hops.TAGS)) == (Result.SKIPPED, Result.SKIPPED)
     assert set(checks.values()) == {Result.OK}
 
 
-def test_an_operator_who_may_not_look_at_roles_sees_all_else(stands):
-    with breaks.aws_says(stands, headers={"authorization": "*/iam/*"}, status=403, body=breaks.NOT_YOURS):
-        checks = {check.name: check for check in hops.look(stands.ctx)}
+def test_an_operator_without_access_to_roles_sees_all_other_checks(deployed):
+    with breaks.aws_says(deployed, headers={"authorization": "*/iam/*"}, status=403, body=breaks.NOT_YOURS):
+        checks = {check.name: check for check in hops.look(deployed.ctx)}
     role = checks.pop(hops.ROLE)
     assert (role.result, "AccessDenied" in role.message) == (Result.WARN, True)
     assert {checks.pop(name).result for name in (hops.TRUST, hops.TAGS, hops.POLICY)} == {Result.SKIPPED}
@@ -140,48 +140,48 @@ def test_an_operator_who_may_not_look_at_roles_sees_all_else(stands):
         (lambda d: breaks.no_role(d, "tableflow"), hops.ROLE),
     ],
 )
-def test_what_tableflow_says_later_is_reported_as_a_consequence(stands, broken, name):
-    with broken(stands):
-        stands.pass_time()
-        failed = [check for check in looked(stands) if check.result is Result.FAIL]
+def test_a_later_error_of_tableflow_is_reported_as_a_consequence(deployed, broken, name):
+    with broken(deployed):
+        deployed.pass_time()
+        failed = [check for check in all_checks(deployed) if check.result is Result.FAIL]
         assert [check.name for check in failed if check.is_root] == [name]
         (follower,) = [check for check in failed if not check.is_root]
         assert (follower.name, follower.caused_by) == ("Tableflow of stock_trades", name)
         assert f"Caused by “{name}”: fix that first" in follower.fix
-    stands.resume()
-    assert troubles_of(stands) == []
+    deployed.resume()
+    assert problems_of(deployed) == []
 
 
 @pytest.fixture
-def table(stands):
-    """The table's resource, as CloudFormation makes it, while its cluster's catalog integration fails."""
+def table(deployed):
+    """The table's resource as CloudFormation creates it, while its cluster's catalog integration fails."""
     lacking = {"without": ["glue:CreateTable", "glue:UpdateTable"]}
     with (
-        breaks.policy_of(stands, "tableflow", **lacking),
-        breaks.topic(stands, synced={}),
-        breaks.catalog(stands, phase="FAILED", message="not looked at yet"),
+        breaks.policy_of(deployed, "tableflow", **lacking),
+        breaks.topic(deployed, synced={}),
+        breaks.catalog(deployed, phase="FAILED", message="not looked at yet"),
     ):
-        yield stands.resource("tableflow_topic", "StockTradesTable")
-    stands.resume()
-    assert troubles_of(stands) == []
+        yield deployed.resource("tableflow_topic", "StockTradesTable")
+    deployed.resume()
+    assert problems_of(deployed) == []
 
 
-def test_a_table_whose_catalog_has_failed_gives_up_with_confluents_own_words(stands, table):
-    before = stands.ctx.clock.time()
+def test_a_table_with_a_failed_catalog_is_given_up_with_confluents_message(deployed, table):
+    before = deployed.ctx.clock.time()
     with pytest.raises(LakeferryError, match="glue:CreateTable") as failed:
         table.create()
     assert failed.value.row.code == "CFL-CATALOG-FAILED"
     assert "catalog integration tci-" in failed.value.what
-    assert 900 <= stands.ctx.clock.time() - before < 1800
+    assert 900 <= deployed.ctx.clock.time() - before < 1800
 
 
-def test_a_table_goes_on_once_the_role_may_show_it(stands, table):
+def test_a_table_continues_once_the_role_has_the_permission(deployed, table):
     event = table.event("Create")
     known = {**event, **table.invocations.on_event(event)}
     assert not table.invocations.is_complete(known)["IsComplete"]
-    stands.permit("tableflow")
+    deployed.permit("tableflow")
     for _ in range(60):
-        stands.ctx.clock.sleep(5)
+        deployed.ctx.clock.sleep(5)
         if (done := table.invocations.is_complete(known))["IsComplete"]:
             break
     assert done["Data"]["topic"] == TOPIC

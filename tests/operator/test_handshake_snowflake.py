@@ -1,11 +1,11 @@
-"""Each way in which Snowflake's handshake with AWS breaks: `doctor` names the one hop to mend; once it is mended, all is well."""
+"""Each way in which Snowflake's handshake with AWS breaks: `doctor` names the one hop to repair, and passes after the repair."""
 
 from __future__ import annotations
 
 import handshake_breaks as breaks
 import pytest
 from handshake_breaks import FOREIGN, lacks
-from handshake_environment import looked, prove_named, troubles_of
+from handshake_environment import all_checks, assert_named, problems_of
 
 from lakeferry.health import snowflake_to_aws as hops
 from lakeferry.health.model import Result
@@ -61,32 +61,32 @@ BREAKS = {
 }  # fmt: skip
 
 
-def test_every_check_of_a_deployment_passes(stands):
-    assert troubles_of(stands) == []
-    assert len(hops.look(stands.ctx)) == 10
+def test_every_check_of_a_deployment_passes(deployed):
+    assert problems_of(deployed) == []
+    assert len(hops.look(deployed.ctx)) == 10
 
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("what", BREAKS)
-def test_the_broken_hop_is_named_and_after_the_repair_all_pass(stands, what):
+def test_the_broken_hop_is_named_and_after_the_repair_all_pass(deployed, what):
     broken, name, words = BREAKS[what]
-    prove_named(stands, broken, (hops.GROUP.name, name), words)
+    assert_named(deployed, broken, (hops.GROUP.name, name), words)
 
 
-def test_what_snowflake_says_later_is_reported_as_a_consequence(stands):
-    with lacks("snowflake", "glue:GetTable")(stands):
-        stands.pass_time()
-        failed = [check for check in looked(stands) if check.result is Result.FAIL]
+def test_a_later_error_of_snowflake_is_reported_as_a_consequence(deployed):
+    with lacks("snowflake", "glue:GetTable")(deployed):
+        deployed.pass_time()
+        failed = [check for check in all_checks(deployed) if check.result is Result.FAIL]
         assert [check.name for check in failed if check.is_root] == [hops.POLICY]
         assert {check.name: check.caused_by for check in failed if not check.is_root} == {"table STOCK_TRADES": hops.POLICY}
-    stands.resume()
-    assert troubles_of(stands) == []
+    deployed.resume()
+    assert problems_of(deployed) == []
 
 
-def test_a_deployer_who_is_shut_out_hides_nothing_that_aws_tells(stands):
-    secret = stands.ctx.deployment.snowflake.key_secret
-    with breaks.secret_holds(stands, secret, privateKey=keypair.make().private_pem.reveal()):
-        checks = {check.name: check.result for check in hops.look(stands.ctx)}
+def test_a_deployer_who_cannot_log_in_does_not_hide_the_checks_of_aws(deployed):
+    secret = deployed.ctx.deployment.snowflake.key_secret
+    with breaks.secret_holds(deployed, secret, privateKey=keypair.make().private_pem.reveal()):
+        checks = {check.name: check.result for check in hops.look(deployed.ctx)}
     assert checks.pop(hops.VOLUME) is Result.FAIL
     assert (checks.pop(hops.ROLE), checks.pop(hops.POLICY)) == (Result.OK, Result.OK)
     assert set(checks.values()) == {Result.SKIPPED}

@@ -1,4 +1,4 @@
-"""The inventory: what is left over is found in each world, what isn't ours is told or left alone, silence is not emptiness."""
+"""The inventory finds left-overs in each system, reports or ignores foreign objects, and doesn't take silence for emptiness."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lambdas.snowflake import sql
 
 
 def named(ctx, *verdicts):
-    """(world, kind, name) of what the inventory thinks so of."""
+    """Return (system, kind, name) of the items with one of these verdicts."""
     return {(item.system, item.kind, item.name) for item in inventory.collect(ctx) if item.verdict in verdicts}
 
 
@@ -22,7 +22,7 @@ def row(ctx, name):
     return found
 
 
-def test_where_nothing_was_deployed_only_what_people_made_is_there(ctx):
+def test_before_a_deployment_only_secrets_of_admins_are_listed(ctx):
     items = inventory.collect(ctx)
     assert inventory.problems(items) == []
     assert {item.verdict for item in items} == {Verdict.RETAINED}
@@ -31,7 +31,7 @@ def test_where_nothing_was_deployed_only_what_people_made_is_there(ctx):
     assert all(item.why for item in items)
 
 
-def test_what_a_stack_has_belongs_to_it(ctx, plant, stacks):
+def test_objects_of_a_stack_are_not_left_over(ctx, plant, stacks):
     stack = stacks.make("confluent", {"Queue": QUEUE, "Ledger": LEDGER}, known=["lf1:environment:Environment:0"])
     environment = plant.make("environment", "Environment")
     by_hand = plant.make("flink_compute_pool", "X", name="by-hand", environment_id=environment, region=ctx.region, max_cfu=5)
@@ -46,7 +46,7 @@ def test_what_a_stack_has_belongs_to_it(ctx, plant, stacks):
     assert "created manually" in found[by_hand]
 
 
-def test_what_a_stack_that_failed_to_go_still_has_is_left_over(ctx, plant, stacks):
+def test_objects_of_a_stack_that_could_not_be_deleted_are_left_over(ctx, plant, stacks):
     stack = stacks.make(
         "confluent", {"Queue": QUEUE}, known=["lf1:environment:Environment:0"], refuses=["lf1:environment:Environment:0"]
     )
@@ -58,20 +58,20 @@ def test_what_a_stack_that_failed_to_go_still_has_is_left_over(ctx, plant, stack
     assert row(ctx, stack).verdict is Verdict.ORPHANED
 
 
-def test_what_is_left_over_in_aws_is_found(ctx):
+def test_left_overs_in_aws_are_found(ctx):
     planted = plant_in_aws(ctx)
     assert {(kind, name) for system, kind, name in named(ctx, Verdict.ORPHANED) if system == AWS} == planted
     assert {item.owner for item in inventory.problems(inventory.collect(ctx))} == {ORPHAN}
 
 
-def test_what_is_left_over_at_the_vendors_is_found(ctx, plant):
+def test_left_overs_at_the_vendors_are_found(ctx, plant):
     planted = plant_at_vendors(plant)
     left = [item for item in inventory.collect(ctx) if item.verdict is Verdict.ORPHANED]
     found = {(item.system, item.kind, item.id if item.system == CONFLUENT else item.name) for item in left}
     assert found == planted
 
 
-def test_another_deployments_things_are_not_in_it(stand_ins, ctx):
+def test_objects_of_another_deployment_are_not_listed(stand_ins, ctx):
     other = stand_ins.deployment(name=f"{ctx.deployment.identity.name}-two")
     plant_in_aws(other)
     plant_at_vendors(Planter(other))
@@ -81,7 +81,7 @@ def test_another_deployments_things_are_not_in_it(stand_ins, ctx):
     assert len(named(other, Verdict.ORPHANED)) > 15
 
 
-def test_what_only_looks_like_ours_is_reported_and_not_counted(ctx, stand_ins):
+def test_an_object_that_resembles_ours_is_reported_and_not_counted(ctx, stand_ins):
     prefix = ctx.deployment.prefix
     boto3.client("athena").create_work_group(Name=prefix, Description="the analysts' own")
     s3 = boto3.client("s3")
@@ -105,7 +105,7 @@ def of_stack(name, stage):
 
 
 @pytest.mark.parametrize("kind", ["queue", "topic", "event_rule", "log_group", "dynamodb_table", "schedule"])
-def test_a_thing_with_a_name_of_ours_and_tags_of_another_deployment_is_that_ones(ctx, kind):
+def test_tags_of_another_deployment_outweigh_a_name_of_ours(ctx, kind):
     name, tags = f"{ctx.deployment.prefix}-exports-Thing0A1B2C3D-{SUFFIX}", of_stack("another", "prod")
     if kind == "queue":
         boto3.client("sqs").create_queue(QueueName=name, tags={one["Key"]: one["Value"] for one in tags})
@@ -129,21 +129,21 @@ def test_a_thing_with_a_name_of_ours_and_tags_of_another_deployment_is_that_ones
     assert name not in {item.name for item in inventory.collect(ctx)}
 
 
-def test_a_name_that_was_cut_is_ours_only_by_its_tags(stand_ins):
+def test_a_truncated_name_is_ours_only_by_its_tags(stand_ins):
     """`lake-dev` has a stack `lake-dev-data`; the deployment `lake-dev`, stage `data`, has `lake-dev-data-confluent`."""
     ctx = stand_ins.deployment()
     cut = f"{ctx.deployment.prefix}-data-confluent-" + "A" * 64
-    theirs, ours, untold = (cut[: 80 - 1] + letter for letter in "123")
+    theirs, ours, untagged = (cut[: 80 - 1] + letter for letter in "123")
     name = ctx.deployment.identity.name
     boto3.client("sqs").create_queue(QueueName=theirs, tags={"project": f"{name}-test", "stage": "data"})
     boto3.client("sqs").create_queue(QueueName=ours, tags={"project": name, "stage": "test"})
-    boto3.client("sqs").create_queue(QueueName=untold)
+    boto3.client("sqs").create_queue(QueueName=untagged)
     found = {item.name: item.verdict for item in inventory.collect(ctx) if item.kind == "queue"}
-    assert found == {ours: Verdict.ORPHANED, untold: Verdict.RETAINED}
+    assert found == {ours: Verdict.ORPHANED, untagged: Verdict.RETAINED}
 
 
 def test_an_object_of_another_aws_account_is_reported_and_not_counted(ctx, plant):
-    """Two accounts of one organization may have deployments of the same name: their objects differ by the mark."""
+    """Deployments in two accounts can have the same name in one organization. Their objects differ by the mark."""
     ours = plant.name("environment", "Environment")
     others = f"{ours[:-8]}{'0' * 8}"
     plant.make("environment", "Environment", name=others)
@@ -170,7 +170,7 @@ def test_data_that_the_file_keeps_is_not_left_over(stand_ins):
     assert 'on_destroy = "keep"' in bucket.why
 
 
-def test_a_vendor_whose_key_is_missing_is_not_taken_for_empty(stand_ins):
+def test_a_vendor_without_a_key_does_not_count_as_empty(stand_ins):
     ctx = stand_ins.deployment(prepared=False)
     silent = {item.system: item.why for item in inventory.collect(ctx) if item.verdict is Verdict.UNKNOWN}
     assert silent.keys() == {CONFLUENT, SNOWFLAKE}
@@ -187,7 +187,7 @@ def test_a_vendor_whose_key_is_missing_is_not_taken_for_empty(stand_ins):
         (CONFLUENT, {"path": "/iam/v2/service-accounts", "status": 403, "shape": "json", "code": "403"}),
     ],
 )
-def test_a_vendor_that_does_not_answer_is_not_taken_for_empty(ctx, plant, broken, system, rule):
+def test_a_vendor_that_does_not_answer_does_not_count_as_empty(ctx, plant, broken, system, rule):
     plant.make("environment", "Environment")
     plant.make("snowflake_warehouse", "Warehouse")
     broken(system, **rule)
@@ -208,7 +208,7 @@ def test_a_kind_that_may_not_be_listed_is_reported_and_the_others_are_listed(ctx
     assert len([item for item in items if item.verdict is Verdict.ORPHANED]) == len(planted) - 1
 
 
-def test_in_somebody_elses_environment_only_our_own_things_count(stand_ins):
+def test_in_a_shared_environment_only_our_objects_are_listed(stand_ins):
     own = stand_ins.deployment()
     theirs = Planter(own).make("environment", "Environment", name="the-platform-teams")
     foreign = Planter(own).make("kafka_cluster", "X", name="theirs", environment_id=theirs, region=own.region)

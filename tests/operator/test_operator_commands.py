@@ -1,4 +1,4 @@
-"""`lakeferry inventory` and `lakeferry destroy` as they are called, for the deployment of deployments/dev.toml."""
+"""`lakeferry inventory` and `lakeferry destroy` as users call them, for the deployment of deployments/dev.toml."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def call(*words):
 
 
 @pytest.mark.usefixtures("dev")
-def test_an_inventory_without_left_overs_is_done():
+def test_an_inventory_without_left_overs_succeeds():
     code, document = call("inventory", "--stage", "dev", "--json")
     assert (code, document["ok"]) == (0, True)
     assert document.keys() == promised("inventory")
     assert {item["verdict"] for item in document["items"]} == {"retained"}
 
 
-def test_left_overs_end_an_inventory_with_one_and_are_listed(dev):
+def test_left_overs_are_listed_with_exit_code_1(dev):
     name = Planter(dev).make("snowflake_warehouse", "Warehouse")
     code, document = call("inventory", "--stage", "dev", "--json")
     assert (code, document["code"], document["exit_code"]) == (1, "LEFT-OVER", 1)
     assert [item["name"] for item in document["details"]["items"] if item["verdict"] == "orphaned"] == [name]
-    code, said = call("inventory", "--stage", "dev")
-    assert (code, said.count("orphaned: snowflake_warehouse")) == (1, 1)
-    assert "orphan" in said
+    code, printed = call("inventory", "--stage", "dev")
+    assert (code, printed.count("orphaned: snowflake_warehouse")) == (1, 1)
+    assert "orphan" in printed
 
 
 def test_a_plan_is_one_document_and_changes_nothing(dev):
@@ -45,7 +45,7 @@ def test_a_plan_is_one_document_and_changes_nothing(dev):
 
 @pytest.mark.usefixtures("dev")
 @pytest.mark.parametrize("words", [(), ("--confirm", "prod"), ("--json",)])
-def test_without_the_stages_name_nothing_is_destroyed(words):
+def test_without_confirmation_nothing_is_destroyed(words):
     code, _ = call("destroy", "--stage", "dev", *words)
     assert code == 2
     assert call("--yes", "destroy", "--stage", "dev", *words)[0] == 2
@@ -68,7 +68,7 @@ def test_stacks_are_destroyed_the_last_deployed_first(dev):
 
 
 @pytest.mark.usefixtures("dev")
-def test_a_vendor_that_is_silent_ends_an_inventory_with_one(broken):
+def test_an_unreachable_vendor_has_exit_code_1(broken):
     broken("Snowflake", status=401, shape="json", code="390144")
     code, document = call("inventory", "--stage", "dev", "--json")
     assert (code, document["code"]) == (1, "INCOMPLETE")

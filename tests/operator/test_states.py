@@ -1,4 +1,4 @@
-"""What `status` says of tables, exports and keys, in a deployment whose hops can be stopped one by one."""
+"""`lakeferry status` of tables, exports and keys, in a deployment whose hops can be stopped one by one."""
 
 from __future__ import annotations
 
@@ -41,35 +41,35 @@ JOB = {"Role": "arn:aws:iam::000000000000:role/none", "Command": {"Name": "gluee
 
 
 @pytest.fixture
-def looking(stands):
-    """With what the watch of such a deployment would know."""
-    ctx = stands.ctx
+def readers(deployed):
+    """The readers of `status`, with the settings of the deployment's watch."""
+    ctx = deployed.ctx
     result = ctx.deployment
-    table = MonitoredTable(TOPIC, stands.cluster, "LAKE.RAW.STOCK_TRADES")
+    table = MonitoredTable(TOPIC, deployed.cluster, "LAKE.RAW.STOCK_TRADES")
     settings = Settings(
         deployment=result.prefix,
-        bucket=stands.bucket,
+        bucket=deployed.bucket,
         prefix="exports",
-        monitored=Monitored(stands.cluster, [table], [attrs.evolve(EXPORT, job=f"{result.prefix}-{EXPORT.export}")]),
+        monitored=Monitored(deployed.cluster, [table], [attrs.evolve(EXPORT, job=f"{result.prefix}-{EXPORT.export}")]),
         metrics_key=result.confluent.cloud_key_secret,
-        telemetry_url=stands.stand_ins.cloud.url,
+        telemetry_url=deployed.stand_ins.cloud.url,
         tableflow_secret="",
-        confluent_url=stands.stand_ins.cloud.url,
+        confluent_url=deployed.stand_ins.cloud.url,
         snowflake_secret=result.snowflake.key_secret,
-        snowflake_url=stands.stand_ins.snow.url,
+        snowflake_url=deployed.stand_ins.snow.url,
     )
     return Readers(ctx, settings)
 
 
 @pytest.fixture
-def produce(stands):
-    """Writes a record into the topic, and lets everybody see it."""
+def produce(deployed):
+    """Return a function that writes a record into the topic, and waits until all hops have it."""
 
     def write(body):
-        ctx, key = stands.ctx, stands.ctx.secrets.read_key(f"{stands.ctx.deployment.prefix}/confluent/kafka")
-        kafka = ctx.confluent().kafka(stands.place["environment_id"], stands.cluster, key)
+        ctx, key = deployed.ctx, deployed.ctx.secrets.read_key(f"{deployed.ctx.deployment.prefix}/confluent/kafka")
+        kafka = ctx.confluent().kafka(deployed.location["environment_id"], deployed.cluster, key)
         value = {"type": "BINARY", "data": base64.b64encode(body).decode()}
-        result = kafka.post(f"/kafka/v3/clusters/{stands.cluster}/topics/{TOPIC}/records", {"value": value})
+        result = kafka.post(f"/kafka/v3/clusters/{deployed.cluster}/topics/{TOPIC}/records", {"value": value})
         ctx.clock.sleep(301)
         return result
 
@@ -77,118 +77,118 @@ def produce(stands):
 
 
 @attrs.frozen
-class Still:
+class FixedClock:
     at: float
 
     def time(self):
         return self.at
 
     def sleep(self, seconds):
-        raise AssertionError("there was nothing to wait for")
+        raise AssertionError("nothing to wait for")
 
 
-def at(looking, time):
-    """The same, looked at then. What simulators write into AWS bears the time of this machine."""
-    return attrs.evolve(looking, ctx=attrs.evolve(looking.ctx, clock=Still(time)))
+def at(readers, time):
+    """Return the same readers at another time. Simulators write this machine's time into AWS."""
+    return attrs.evolve(readers, ctx=attrs.evolve(readers.ctx, clock=FixedClock(time)))
 
 
-def seen(looking):
-    (table,) = freshness.read_tables(looking, STALE_HOURS)
+def seen(readers):
+    (table,) = freshness.read_tables(readers, STALE_HOURS)
     return table.hops
 
 
-def trade(stands):
-    """A record as the topic's schema wants it: the schema's id, then one small number."""
-    key = stands.ctx.secrets.read_key(f"{stands.ctx.deployment.prefix}/confluent/schema_registry")
-    registry = stands.ctx.confluent().registry(stands.place["environment_id"], key)
+def encoded_trade(deployed):
+    """Return a record of the topic's schema: the schema's id, then one small number."""
+    key = deployed.ctx.secrets.read_key(f"{deployed.ctx.deployment.prefix}/confluent/schema_registry")
+    registry = deployed.ctx.confluent().registry(deployed.location["environment_id"], key)
     schema = registry.get(f"/subjects/{TOPIC}-value/versions/latest")["id"]
     return b"\0" + int(schema).to_bytes(4, "big") + b"\x02"
 
 
-def test_a_table_without_a_record_waits_and_nothing_is_wrong(looking):
-    found = seen(looking)
+def test_a_table_without_a_record_has_no_problem(readers):
+    found = seen(readers)
     assert found["tableflow"].state is State.OK
     assert {found[hop].state for hop in ("iceberg", "glue", "snowflake")} <= {State.WAITING, State.OK}
 
 
-def test_every_hop_of_a_table_with_records_has_its_age(looking, produce, stands):
-    produce(trade(stands))
-    found = seen(looking)
+def test_every_hop_of_a_table_with_records_has_an_age(readers, produce, deployed):
+    produce(encoded_trade(deployed))
+    found = seen(readers)
     assert {hop: one.state for hop, one in found.items()} == dict.fromkeys(freshness.HOPS, State.OK)
     assert all(found[hop].value < 1 for hop in ("topic", "iceberg", "glue", "snowflake"))
-    assert status.has_come(looking, status.Event.FIRST_TABLE) == f"first table: {TOPIC} can be read"
+    assert status.has_come(readers, status.Event.FIRST_TABLE) == f"first table: {TOPIC} can be read"
 
 
-def test_a_table_without_anything_new_for_long_is_wrong_at_every_hop(looking):
-    found = seen(at(looking, datetime.now(UTC).timestamp() + (STALE_HOURS + 1) * 3600))
+def test_a_table_without_new_records_is_stale_at_every_hop(readers):
+    found = seen(at(readers, datetime.now(UTC).timestamp() + (STALE_HOURS + 1) * 3600))
     assert {one.state for hop, one in found.items() if hop != "tableflow"} == {State.WRONG}
     assert "longer than 12 hours" in found["glue"].message
 
 
-def watched_tables(looking):
-    """As the watch sees them."""
-    tableflow = Tableflow(looking.ctx)
+def watched_tables(readers):
+    """Return the tables as the watch reads them."""
+    tableflow = Tableflow(readers.ctx)
     return TableflowTables(lambda: Connection(tableflow.plane, *tableflow.query.values()))
 
 
 @pytest.fixture
-def skipping(looking, stands):
-    """Tableflow skips what can't be written, and forgets it afterwards."""
-    place = {"environment": {"id": stands.place["environment_id"]}, "kafka_cluster": {"id": stands.cluster}}
-    ((_, table),) = stands.organization.tableflow_topics.items()
+def skipping(readers, deployed):
+    """Set Tableflow to skip records that can't be written, and back to the default afterwards."""
+    location = {"environment": {"id": deployed.location["environment_id"]}, "kafka_cluster": {"id": deployed.cluster}}
+    ((_, table),) = deployed.organization.tableflow_topics.items()
 
     def handle(mode):
-        spec = {**place, "config": {"error_handling": {"mode": mode}}}
-        Tableflow(looking.ctx).plane.patch(f"/tableflow/v1/tableflow-topics/{TOPIC}", {"spec": spec})
+        spec = {**location, "config": {"error_handling": {"mode": mode}}}
+        Tableflow(readers.ctx).plane.patch(f"/tableflow/v1/tableflow-topics/{TOPIC}", {"spec": spec})
 
     handle("SKIP")
     yield
     handle("SUSPEND")
-    without_bad_records(stands)
+    without_bad_records(deployed)
     table.skipped = []
 
 
-def without_bad_records(stands):
-    """Deletes the records that are no Avro from the topic. Offsets count per partition, so they say nothing about the list."""
-    ((_, table),) = stands.organization.tableflow_topics.items()
-    messages = stands.organization.clusters[stands.cluster].topics[TOPIC].messages
+def without_bad_records(deployed):
+    """Delete the records that are not Avro from the topic. A record's index is not its offset, which counts per partition."""
+    ((_, table),) = deployed.organization.tableflow_topics.items()
+    messages = deployed.organization.clusters[deployed.cluster].topics[TOPIC].messages
     messages[:] = [message for message in messages if message.value != b"not avro"]
     table.position = len(messages)
 
 
 @pytest.mark.usefixtures("skipping")
-def test_a_record_that_tableflow_skips_is_counted_by_the_watch(looking, produce):
+def test_a_record_that_tableflow_skips_is_counted_by_the_watch(readers, produce):
     produce(b"not avro")
-    assert watched_tables(looking).stopped(TOPIC) == 0
-    looking.ctx.clock.sleep(1)
-    assert looking.topics.skipped() == 1
+    assert watched_tables(readers).stopped(TOPIC) == 0
+    readers.ctx.clock.sleep(1)
+    assert readers.topics.skipped() == 1
 
 
-def test_a_record_that_is_no_row_suspends_the_table_and_is_named(looking, produce, stands):
-    said = produce(b"not avro")
-    found = seen(looking)["tableflow"]
+def test_a_record_that_cannot_be_written_suspends_the_table_and_is_named(readers, produce, deployed):
+    record = produce(b"not avro")
+    found = seen(readers)["tableflow"]
     assert (found.state, found.code) == (State.WRONG, "CFL-TABLEFLOW-SUSPENDED")
-    assert f"partition {said['partition_id']}, offset {said['offset']}" in found.message
-    assert watched_tables(looking).stopped(TOPIC) == 1
+    assert f"partition {record['partition_id']}, offset {record['offset']}" in found.message
+    assert watched_tables(readers).stopped(TOPIC) == 1
     (trouble,) = [one for one in status.table_problems([TableStatus(TOPIC, {"tableflow": found})])]
     assert trouble.code == "CFL-TABLEFLOW-SUSPENDED"
-    without_bad_records(stands)
-    stands.resume()
-    assert seen(looking)["tableflow"].state is State.OK
-    assert watched_tables(looking).stopped(TOPIC) == 0
+    without_bad_records(deployed)
+    deployed.resume()
+    assert seen(readers)["tableflow"].state is State.OK
+    assert watched_tables(readers).stopped(TOPIC) == 0
 
 
 @pytest.mark.parametrize(("url", "hops"), [("telemetry_url", ["topic"]), ("snowflake_url", ["snowflake"])])
-def test_a_hop_that_does_not_answer_is_reported_as_such_and_hides_no_other(looking, url, hops):
-    deaf = attrs.evolve(looking, settings=attrs.evolve(looking.settings, **{url: "http://127.0.0.1:9"}))
+def test_a_hop_that_does_not_answer_does_not_hide_others(readers, url, hops):
+    deaf = attrs.evolve(readers, settings=attrs.evolve(readers.settings, **{url: "http://127.0.0.1:9"}))
     found = seen(deaf)
     assert [hop for hop, one in found.items() if one.state is State.UNKNOWN] == hops
     assert "NET-UNREACHABLE" in found[hops[0]].code
 
 
-def test_tableflow_that_is_off_for_a_topic_is_wrong(looking):
+def test_a_topic_without_tableflow_is_a_problem(readers):
     off = "Tableflow is off for this topic; `lakeferry deploy --repair` turns it on again"
-    assert freshness.observe_topic(Tableflow(looking.ctx).topics.get("nosuch")) == Observation(State.WRONG, message=off)
+    assert freshness.observe_topic(Tableflow(readers.ctx).topics.get("nosuch")) == Observation(State.WRONG, message=off)
 
 
 @pytest.mark.parametrize(
@@ -204,38 +204,38 @@ def test_tableflow_that_is_off_for_a_topic_is_wrong(looking):
         ),
     ],
 )  # fmt: skip
-def test_what_tableflow_says_is_understood(document, state, message):
+def test_each_phase_of_tableflow_has_a_state(document, state, message):
     found = freshness.observe_topic(tableflow.parse_topic(document))
     assert (found.state, found.message) == (state, message)
 
 
 @pytest.fixture
-def job(looking):
-    glue, name = boto3.client("glue"), f"{looking.settings.deployment}-{EXPORT.export}"
+def job(readers):
+    glue, name = boto3.client("glue"), f"{readers.settings.deployment}-{EXPORT.export}"
     glue.create_job(Name=name, **JOB)
     yield name
     glue.delete_job(JobName=name)
 
 
-def standing(looking):
-    (found,) = exports.read_exports(looking)
+def standing(readers):
+    (found,) = exports.read_exports(readers)
     return found
 
 
-def put(looking, key, document):
+def put(readers, key, document):
     body = json.dumps(document).encode()
-    boto3.client("s3").put_object(Bucket=looking.settings.bucket, Key=f"exports/{EXPORT.export}/{key}", Body=body)
+    boto3.client("s3").put_object(Bucket=readers.settings.bucket, Key=f"exports/{EXPORT.export}/{key}", Body=body)
 
 
-def empty(looking):
-    bucket = boto3.resource("s3").Bucket(looking.settings.bucket)
+def empty(readers):
+    bucket = boto3.resource("s3").Bucket(readers.settings.bucket)
     bucket.objects.filter(Prefix="exports/").delete()
 
 
 @pytest.mark.usefixtures("job")
-def test_an_export_before_its_first_run_waits(looking):
+def test_an_export_before_its_first_run_waits(readers):
     now = datetime.now(UTC).timestamp()
-    found = standing(at(looking, now))
+    found = standing(at(readers, now))
     assert (found.last, found.published) == (None, 0)
     assert [one.state for one in found.observations] == [State.WAITING]
     assert found.next_run > now
@@ -243,39 +243,39 @@ def test_an_export_before_its_first_run_waits(looking):
 
 
 @pytest.mark.usefixtures("job")
-def test_an_export_that_has_not_run_when_it_should_have_is_late(looking):
-    (one,) = standing(at(looking, datetime.now(UTC).timestamp() + 3 * DAY)).observations
+def test_an_export_that_has_not_run_when_it_should_have_is_late(readers):
+    (one,) = standing(at(readers, datetime.now(UTC).timestamp() + 3 * DAY)).observations
     assert one.state is State.WRONG
     assert one.message.endswith("late")
 
 
 @pytest.mark.usefixtures("job")
-def test_nobody_waits_for_longer_than_was_said(looking):
-    before = looking.ctx.clock.time()
+def test_status_waits_no_longer_than_its_limit(readers):
+    before = readers.ctx.clock.time()
     with pytest.raises(CommandFailed) as failed:
-        status.wait(Output(quiet=True), looking, status.Event.FIRST_EXPORT, 5)
+        status.wait(Output(quiet=True), readers, status.Event.FIRST_EXPORT, 5)
     assert (failed.value.exit_code, failed.value.code) == (LATER, "STATUS-LATER")
-    assert 300 <= looking.ctx.clock.time() - before < 320
+    assert 300 <= readers.ctx.clock.time() - before < 320
 
 
-def test_the_last_run_is_reported_with_its_own_record(looking, job):
+def test_the_last_run_is_reported_with_its_record(readers, job):
     boto3.client("glue").start_job_run(JobName=job)
     began = datetime.now(UTC)
     windows = [{"window": "2026-11-20", "state": "published"}, {"window": "2026-11-21", "state": "blocked"}]
     record = {"started_at": began.isoformat(), "state": "blocked", "reason": "EXP-CHECK  two rows", "windows": windows}
-    put(looking, f"runs/{began:%Y%m%dT%H%M%SZ}-1.json", record)
-    put(looking, "manifests/2026-11-20.json", {})
-    found = standing(looking)
+    put(readers, f"runs/{began:%Y%m%dT%H%M%SZ}-1.json", record)
+    put(readers, "manifests/2026-11-20.json", {})
+    found = standing(readers)
     assert found.published == 1
-    assert status.has_come(looking, status.Event.FIRST_EXPORT) == "first export: daily_trades (1 windows)"
+    assert status.has_come(readers, status.Event.FIRST_EXPORT) == "first export: daily_trades (1 windows)"
     last = found.last
     if last.result not in exports.ACTIVE_RUNS:
         assert (last.record, last.windows) == ("blocked", ("2026-11-20 published", "2026-11-21 blocked"))
         assert "EXP-CHECK  two rows" in found.observations[0].message
-    empty(looking)
+    empty(readers)
 
 
-def test_what_aws_refuses_is_not_asked():
+def test_an_error_of_a_probe_becomes_an_unknown_state():
     def denied():
         raise LakeferryError(monitoring_errors.NO_VALUE, "secret x")
 
@@ -284,7 +284,7 @@ def test_what_aws_refuses_is_not_asked():
 
 
 @pytest.mark.parametrize(("hours", "text"), [(0.005, "18 s"), (0.5, "30 min"), (3.25, "3.2 h"), (60, "2.5 days")])
-def test_ages_are_formatted_as_people_say_them(hours, text):
+def test_ages_are_formatted_for_people(hours, text):
     assert format_hours(hours) == text
 
 
@@ -305,43 +305,43 @@ def age(**more):
         (age(pending_days=3.0), ["under way for 3 days"]),
     ],
 )
-def test_what_is_wrong_with_a_key_is_reported(stands, of, expected_message):
-    found = list(rotation.troubles(stands.ctx.deployment, of))
+def test_problems_of_a_key_are_reported(deployed, of, expected_message):
+    found = list(rotation.troubles(deployed.ctx.deployment, of))
     assert len(found) == len(expected_message)
     assert all(words in line for words, line in zip(expected_message, found, strict=True))
 
 
-def test_a_slot_is_reported_and_so_is_what_was_not_asked(stands, capsys):
+def test_a_slot_and_a_secret_that_could_not_be_read_are_shown(deployed, capsys):
     keys = (
         {"id": "SHA256:a", "label": "RSA_PUBLIC_KEY", "since": ""},
         {"id": "SHA256:b", "label": "RSA_PUBLIC_KEY_2", "since": ""},
     )
     found = [age(label="RSA_PUBLIC_KEY_2", keys=keys), age(trouble="NET-UNREACHABLE  no connection")]
-    rotation.show(Output(), stands.ctx.deployment, found)
-    said = capsys.readouterr().out
-    assert re.search(r"SHA256:b +RSA_PUBLIC_KEY_2 +SHA256:a \(RSA_PUBLIC_KEY\)", said)
-    assert "? s: not asked: NET-UNREACHABLE  no connection" in said
+    rotation.show(Output(), deployed.ctx.deployment, found)
+    printed = capsys.readouterr().out
+    assert re.search(r"SHA256:b +RSA_PUBLIC_KEY_2 +SHA256:a \(RSA_PUBLIC_KEY\)", printed)
+    assert "? s: not asked: NET-UNREACHABLE  no connection" in printed
 
 
 PAGE = ROOT / "docs" / "how-to" / "prepare-aws.md"
 
 
 @pytest.fixture
-def deployer(looking, monkeypatch):
-    """The same as the role for CI that the page describes, without some actions."""
-    ctx, iam, name = looking.ctx, boto3.client("iam"), "ci"
+def deployer(readers, monkeypatch):
+    """Return a function that assumes the role for CI of the documentation, without some actions."""
+    ctx, iam, name = readers.ctx, boto3.client("iam"), "ci"
     trust = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{ctx.account}:root"}, "Action": "sts:AssumeRole"}
     iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(trust))
     (text,) = [fence.text for fence in fences(PAGE) if "cloudformation:Describe*" in fence.text]
     result = ctx.deployment
-    for shown, real in (
+    for placeholder, real in (
         ("111122223333", ctx.account),
         ("lakeferry-dev", result.prefix),
         ("secret:lakeferry/", f"secret:{result.identity.name}/"),
-        ("budgets:ViewBudget", "budgets:DescribeBudgets"),  # the embedded AWS knows the call's name only
+        ("budgets:ViewBudget", "budgets:DescribeBudgets"),  # the embedded AWS knows only the name of the call
     ):
-        assert shown in text
-        text = text.replace(shown, real)
+        assert placeholder in text
+        text = text.replace(placeholder, real)
 
     def become(*without):
         document = json.loads(text)
@@ -354,16 +354,16 @@ def deployer(looking, monkeypatch):
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", given["AccessKeyId"])
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", given["SecretAccessKey"])
         monkeypatch.setenv("AWS_SESSION_TOKEN", given["SessionToken"])
-        return attrs.evolve(looking, ctx=DeploymentContext(ctx.loaded, ctx.addresses, ctx.clock))
+        return attrs.evolve(readers, ctx=DeploymentContext(ctx.loaded, ctx.addresses, ctx.clock))
 
     yield become
     iam.delete_role_policy(RoleName=name, PolicyName="deploy")
     iam.delete_role(RoleName=name)
 
 
-def shown(places, other):
-    """What doctor, inventory and status see, and tags of everything that another deployment left over."""
-    ctx, other = places.ctx, DeploymentContext(other.loaded, other.addresses, other.clock)
+def results_of(readers, other):
+    """Yield the results of doctor, inventory and status, and the tags of all left-overs of another deployment."""
+    ctx, other = readers.ctx, DeploymentContext(other.loaded, other.addresses, other.clock)
     probes = [probe for probe in doctor.probes(ctx) if probe.group is not tools.GROUP]
     yield {(check.group, check.name, check.result) for check in runner.run(probes)}
     yield {(item.system, item.kind, item.name, item.verdict) for item in inventory.collect(ctx)}
@@ -372,19 +372,19 @@ def shown(places, other):
         for kind in aws_kinds(other.deployment)
         for found in kind.find(other)
     }
-    yield {(hop, one.state) for table in freshness.read_tables(places, STALE_HOURS) for hop, one in table.hops.items()}
-    yield {(one.export, seen.state) for one in exports.read_exports(places) for seen in one.observations}
+    yield {(hop, one.state) for table in freshness.read_tables(readers, STALE_HOURS) for hop, one in table.hops.items()}
+    yield {(one.export, seen.state) for one in exports.read_exports(readers) for seen in one.observations}
     yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(ctx)}
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("job")
-def test_the_role_that_deploys_from_ci_sees_what_the_root_sees(looking, deployer, stands):
-    other = stands.stand_ins.deployment(prepared=False)
+def test_the_role_for_ci_sees_what_the_root_user_sees(readers, deployer, deployed):
+    other = deployed.stand_ins.deployment(prepared=False)
     kinds = {kind for kind, _ in plant_in_aws(other)}
     assert {kind.name for kind in aws_kinds(other.deployment) if any(kind.find(other))} >= kinds - {"glue_table"}
-    as_root = list(shown(looking, other))
-    for seen_as_root, seen_by_role in zip(as_root, shown(deployer(), other), strict=True):
+    as_root = list(results_of(readers, other))
+    for seen_as_root, seen_by_role in zip(as_root, results_of(deployer(), other), strict=True):
         assert seen_by_role == seen_as_root
     lacking = {item.kind for item in inventory.collect(deployer("iam:ListRoles").ctx) if item.verdict is Verdict.UNKNOWN}
     assert lacking == {"role"}

@@ -1,8 +1,8 @@
-"""Runs an export in a process of its own, with Spark's UI and event log on, and keeps all that Spark shows of it.
+"""Runs an export in a process of its own, with Spark's UI and event log on, and saves everything that Spark shows of it.
 
-`python leak_probe.py FOLDER MARK ARGUMENTS…`: FOLDER receives the event log, each page of the UI and its REST interface, and
-the plan of the rows with its generated code. MARK (hex) is put into a query of its own as a literal, text and bytes: what
-literals end up in must show it.
+`python leak_probe.py FOLDER MARK ARGUMENTS…`: FOLDER receives the event log, each page of the UI and its REST interface, and the
+plans of the rows with their generated code. MARK (hex) is a literal, as text and as bytes, in a query of its own: if literals are
+shown anywhere, it is found.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def plant(spark: SparkSession, mark: bytes) -> None:
 
 
 def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
-    """All plans of the rows and their generated code: of native pseudonyms, and of those that go through Python."""
+    """Save all plans of the rows and their generated code, with native pseudonyms and with those computed in Python."""
     contract, services = contracts.load(args.export), connect()
     table = pin(services, args.database, contract.source.topic)
     key = fetch_key(services, args.pseudonym_secret).value

@@ -1,4 +1,4 @@
-"""The same answers by other means: Python's hmac instead of Spark's sha2, and DuckDB instead of the job."""
+"""Computes the same results by other means: Python's hmac instead of Spark's sha2, and DuckDB instead of the job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import unicodedata
 import duckdb
 from lake import KEY
 
-#: weekly_sales over a table `orders` that has the topic's fields, and Kafka's as kafka_…; all cells as text.
+#: weekly_sales over a table `orders` with the topic's fields and Kafka's as kafka_…. All cells are text.
 WEEKLY_SALES = r"""
 WITH latest AS (
     SELECT * FROM orders
@@ -51,14 +51,14 @@ ORDERS = {
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """A database that knows pseudonym(text, kind)."""
+    """Return a database with the function pseudonym(text, kind)."""
     database = duckdb.connect()
     database.create_function("pseudonym", _pseudonym, ["VARCHAR", "VARCHAR"], "VARCHAR", null_handling="special")
     return database
 
 
 def pseudonym(text: str | None, kind: str, key: bytes = KEY) -> str | None:
-    """What the documentation promises."""
+    """Return the pseudonym that the documentation defines."""
     if text is None or not text.strip(" \t\n\r"):
         return None
     text = unicodedata.normalize("NFKC", text).strip(" \t\n\r")
@@ -80,5 +80,5 @@ def _pseudonym(text: str | None, kind: str) -> str | None:
 
 
 def cells(database: duckdb.DuckDBPyConnection, sql: str, *given: str) -> list[list[str]]:
-    """The answer as a file would have it, nothing for null."""
+    """Return the result as a file has it, with an empty text for null."""
     return [["" if value is None else str(value) for value in row] for row in database.execute(sql, given).fetchall()]

@@ -1,4 +1,4 @@
-"""Groups: which are too small to be shown, what hides them, what the counts still tell, and the table that keeps them."""
+"""Aggregates: groups that are too small, groups that hide them, counts, and the table that keeps aggregates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = [
     column("spent", "integer", measure="sum(spent)"),
 ]
 PEOPLE = {"person_id": "who", "min_group_size": 5}
-#: People a region in three weeks: one small group, two, and nothing but one. Everybody comes twice.
+#: People per region in three weeks: with one small group, with two, and with only a small one. Everybody comes twice.
 WEEKS = {
     "2024-W08": {"north": 4, "south": 6, "east": 9, None: 7},
     "2024-W09": {"north": 4, "south": 3, "east": 9},
@@ -41,28 +41,28 @@ def groups(run, label):
     return {row["region"]: (int(row["visits"]), int(row["spent"])) for row in run.cells(label)}
 
 
-def test_one_small_group_takes_the_next_smallest_with_it(run):
-    """Else the total less the rows shown would be the small group."""
+def test_one_small_group_hides_the_next_smallest_too(run):
+    """Otherwise the total minus the visible rows would be the small group."""
     assert groups(run, "2024-W08") == {"": (14, 91), "east": (18, 153)}
     rows = run.manifest("2024-W08")["rows"]
     assert rows["groups"] == {"shown": 2, "suppressed": 2}
     assert rows["lines"] == {"of_kept_events": 52, "filtered": 0, "suppressed": 20, "delivered": 32}
 
 
-def test_two_small_groups_hide_each_other(run):
+def test_two_small_groups_are_hidden(run):
     assert groups(run, "2024-W09") == {"east": (18, 153)}
     assert run.manifest("2024-W09")["rows"]["groups"] == {"shown": 1, "suppressed": 2}
 
 
-def test_one_small_group_alone_takes_all_counts_with_it(run):
+def test_a_single_small_group_hides_all_counts(run):
     assert run.csv("2024-W10") == b"region,visits,spent\r\n"
     manifest = run.manifest("2024-W10")
     assert (manifest["rows"]["events"], manifest["rows"]["lines"], manifest["source"]["offsets"]) == (None, None, {})
     assert "too small" in manifest["rows"]["withheld"]
 
 
-def test_people_are_counted_once_and_nobody_is_no_person(lake):
-    """Twenty visits of four people are four people; visits of nobody known count as no person at all."""
+def test_people_are_counted_once_and_null_is_not_a_person(lake):
+    """Twenty visits of four people are four people; visits without a person count as none."""
     lake.commit(
         VISITS,
         *({"id": f"a{n}", "at": MONDAY, "who": f"p{n % 4}", "region": "few", "spent": 1} for n in range(20)),

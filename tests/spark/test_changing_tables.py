@@ -1,4 +1,4 @@
-"""A table that changes between runs and while a run reads it: deletes, compaction, appends, expiry; and counts that lie."""
+"""A table that changes between runs and during a run: deletes, compaction, appends, expiry, and wrong counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def thing(id_, n, at=MONDAY):
 
 
 def meanwhile(phase, act):
-    """Does something once, when a run reaches a phase: the snapshot is pinned before the first."""
+    """Return a function that calls `act` once, when a run reaches a phase. The snapshot is pinned before the first phase."""
     done = []
 
     def tell(_window, name):
@@ -36,8 +36,8 @@ def numbers(run):
     return {row["id"]: int(row["n"]) for row in run.cells()}
 
 
-def test_rows_that_were_deleted_are_absent_and_not_counted(lake):
-    """Equality deletes of an upsert table, also by a tombstone; then position deletes, then deletion vectors."""
+def test_deleted_rows_are_absent_and_not_counted(lake):
+    """Equality deletes of an upsert table, also by a tombstone, then position deletes, then deletion vectors."""
     lake.commit(THINGS, thing("a", 1), thing("b", 1), thing("c", 1), thing("d", 1), mode="upsert")
     lake.commit(THINGS, thing("a", 2), None, at=MONDAY + timedelta(hours=1), keys=[b"a", b"b"], mode="upsert")
     run = lake.export(contract(*LINES))
@@ -56,7 +56,7 @@ def test_rows_that_were_deleted_are_absent_and_not_counted(lake):
     assert int(summary["total-position-deletes"]) == 2
 
 
-def test_without_news_or_after_compaction_and_expiry_nothing_new_is_published(lake):
+def test_compaction_and_expiry_publish_nothing_new(lake):
     for n in range(3):
         lake.commit(THINGS, thing("a", n), thing(f"b{n}", n), at=MONDAY + timedelta(hours=n))
     first = lake.export(contract(*LINES))
@@ -71,13 +71,13 @@ def test_without_news_or_after_compaction_and_expiry_nothing_new_is_published(la
 
 
 def test_a_compaction_after_the_window_does_not_make_it_complete(lake):
-    """Both commits are of today; only the second comes after the window. It brings no event."""
+    """Both commits are of today. Only the second is after the window, and it adds no event."""
     lake.commit(THINGS, thing("a", 1))
     appended = lake.flow.catalog.load_table((lake.target.database, "things")).current_snapshot().timestamp_ms
     lake.flow.compact("things")
     compacted = lake.flow.catalog.load_table((lake.target.database, "things")).current_snapshot().timestamp_ms
     assert (pinned(lake).appended_at, pinned(lake).committed_at) == (instant(appended), instant(compacted))
-    lake.flow.expire("things", keep=1)  # then it is not known any more
+    lake.flow.expire("things", keep=1)  # then its history is gone
     assert pinned(lake).appended_at == instant(compacted)
     lake.commit(THINGS, thing("b", 1))
     assert pinned(lake).appended_at == pinned(lake).committed_at > instant(compacted)
@@ -92,7 +92,7 @@ def instant(milliseconds):
 
 
 def expire_rows(lake, *ids):
-    """As Tableflow's retention does: rows go, and the table stays one that only grows."""
+    """Remove rows as Tableflow's retention does. The table remains append-only."""
     listed = ", ".join(f"'{id_}'" for id_ in ids)
     lake.spark.sql(f"DELETE FROM lake.`{lake.target.database}`.things WHERE id IN ({listed})")
 
@@ -140,7 +140,7 @@ def test_a_contract_that_describes_the_same_rows_otherwise_is_published_once(lak
     assert (third.state(), "compute" in third.record.phases) == ("unchanged", False)
 
 
-def test_what_is_committed_during_a_run_counts_in_the_next_one(lake):
+def test_a_commit_during_a_run_counts_in_the_next_run(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 1))
     lake.commit(THINGS, thing("a", 2), at=MONDAY + timedelta(hours=1))
 
@@ -168,7 +168,7 @@ def test_a_snapshot_that_expires_during_a_run_stops_it_and_the_next_run_succeeds
 
 
 def test_an_event_more_in_the_table_than_was_read_stops_the_run(lake):
-    """The snapshot's own count is one too high, as if a file had not been read."""
+    """The snapshot's count is one too high, as if a file had not been read."""
     lake.commit(THINGS, thing("a", 1), thing("b", 1))
     table = lake.flow.catalog.load_table((lake.target.database, "things"))
     key = table.metadata_location.removeprefix(f"s3://{lake.target.bucket}/")
@@ -187,7 +187,7 @@ def test_an_event_more_in_the_table_than_was_read_stops_the_run(lake):
     [(lambda data: data.replace(b"a,1", b"a,2"), "EXP-CHECKSUM"), (lambda data: data + b"c,1\r\n", "EXP-CHECKSUM")],
     ids=["another digit", "another row"],
 )
-def test_a_file_that_is_not_what_was_written_stops_the_run(lake, damaged, code):
+def test_a_file_that_differs_from_what_was_written_stops_the_run(lake, damaged, code):
     lake.commit(THINGS, thing("a", 1), thing("b", 1))
 
     def damage():

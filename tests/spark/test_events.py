@@ -1,4 +1,4 @@
-"""Which events count: duplicates, order, keys, dates, and on which side of the deduplication the window stands."""
+"""Which events count: duplicates, order, keys, dates, and whether the window comes before or after the deduplication."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ THINGS = topic_of(("n", "int"))
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-micros"}
 SUNDAY = MONDAY + timedelta(days=6, hours=23)
 LINES = [column("id", nullable=True), column("n", "integer")]
-#: However many events have no valid time or no key.
+#: Allows any number of events without a valid time or key.
 ANY = {"max_invalid_percent": 100}
-#: Both weeks that the events of some tests lie in are over.
+#: A time at which both weeks with events of the tests have ended.
 LATER = AS_OF + timedelta(days=7)
 
 
@@ -33,7 +33,7 @@ def pairs(run, label=None):
 
 @pytest.fixture(scope="module")
 def mixed(lakes):
-    """Duplicates over files and snapshots, keys that name nothing, dates that date nothing, and the neighbours' events."""
+    """Duplicates across files and snapshots, keys and dates that are null or invalid, and events of neighbouring weeks."""
     lake = lakes()
     ahead = datetime.now(UTC) + timedelta(days=3)
     lake.commit(THINGS, thing("a", 1), thing("b", 10), thing("b", 10), files=3)
@@ -92,8 +92,8 @@ def test_an_event_without_a_value_to_order_by_never_counts(lake, keep, n):
 META = {"type": "record", "name": "Meta", "fields": [{"name": "code", "type": "string"}, {"name": "ts", "type": TIMESTAMP}]}
 
 
-def test_time_and_order_may_lie_inside_a_record(lake):
-    """Beside a field of the same name whose times are another week's."""
+def test_time_and_order_may_be_fields_of_a_record(lake):
+    """A top-level field has the same name, and times of another week."""
     week = timedelta(days=7)
     lake.commit(
         topic_of(("ts", TIMESTAMP), ("meta", META)),
@@ -107,8 +107,8 @@ def test_time_and_order_may_lie_inside_a_record(lake):
 
 
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
-def test_a_time_without_a_zone_is_that_of_a_clock_in_the_windows_zone(lake, stage):
-    """Sunday evening in Berlin is still this week, although UTC's clock shows that it is over there an hour later."""
+def test_a_time_without_a_zone_is_in_the_windows_zone(lake, stage):
+    """Sunday evening in Berlin belongs to this week, although it is Monday an hour later by UTC's clock."""
     local = {"type": "long", "logicalType": "local-timestamp-micros"}
     berlin = {"zone": "Europe/Berlin", "filter_stage": stage}
     clock = MONDAY.replace(tzinfo=None)
@@ -120,7 +120,7 @@ def test_a_time_without_a_zone_is_that_of_a_clock_in_the_windows_zone(lake, stag
     assert run.manifest()["rows"]["events"]["outside_window"] == 2
 
 
-def test_a_key_with_bytes_that_are_no_text_is_delivered(lake):
+def test_a_key_with_bytes_that_are_not_utf_8_is_delivered(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 2))
     table = f"lake.`{lake.target.database}`.things"
     broken = lake.spark.table(table).withColumn("id", F.concat("id", F.lit(bytearray(b"\xed\xa0\x80")).cast("string")))
@@ -131,7 +131,7 @@ def test_a_key_with_bytes_that_are_no_text_is_delivered(lake):
 
 @pytest.mark.parametrize("partitions", [2, 7, 100])
 def test_each_range_of_the_first_ordering_column_is_in_the_partition_of_its_rank(spark, partitions):
-    """Else the file's lines, which are written partition by partition, would be out of order."""
+    """Lines are written partition by partition, so they would be out of order otherwise."""
     layout = ranges.plan(partitions * 1_000_000, list(range(10 * partitions)), 1)
     numbers = spark.range(10 * partitions).select(F.col("id").alias("n")).union(spark.sql("SELECT CAST(NULL AS BIGINT)"))
     rows = layout.spread(numbers, F.col("n")).select("n", F.spark_partition_id().alias("partition")).collect()
@@ -139,7 +139,7 @@ def test_each_range_of_the_first_ordering_column_is_in_the_partition_of_its_rank
     assert len(rows) == 10 * partitions + 1
 
 
-#: Names that the job gives to columns of its own would be free for others if they began like this.
+#: Names that resemble those of the job's own columns.
 ODD_NAMES = (
     "_fate",
     "_bucket",
@@ -187,7 +187,7 @@ def test_without_deduplication_no_event_has_a_null_key_and_none_is_a_duplicate(m
 
 
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
-def test_too_many_events_without_a_time_or_a_key_keep_the_file_back(mixed, stage):
+def test_too_many_events_without_a_time_or_a_key_block_the_file(mixed, stage):
     run = mixed.export(contract(*LINES, name=f"strict_{stage[0]}", window={"filter_stage": stage}))
     assert (run.state(), run.window()["code"], run.window()["exit_code"]) == ("blocked", "EXP-INVALID-EVENTS", 7)
     assert "5 events of the table have no valid time (5 of them were received during the window), and 3" in run.window()["reason"]
@@ -195,7 +195,7 @@ def test_too_many_events_without_a_time_or_a_key_keep_the_file_back(mixed, stage
 
 
 def test_a_week_without_times_is_noticed_in_a_long_history(lake):
-    """Three events in a thousand are a third of those received during the week."""
+    """Three events in a thousand are a third of the events received during the week."""
     lake.commit(THINGS, *(thing(f"old{n}", n, MONDAY - timedelta(days=30)) for n in range(900)), at=MONDAY - timedelta(days=30))
     lake.commit(THINGS, *(thing(f"new{n}", n) for n in range(6)), *(thing(f"bad{n}", n, None) for n in range(3)))
     assert lake.export(contract(*LINES)).window()["code"] == "EXP-INVALID-EVENTS"
@@ -203,7 +203,7 @@ def test_a_week_without_times_is_noticed_in_a_long_history(lake):
     assert (lenient.state(), lenient.manifest()["rows"]["events"]["invalid_event_time"]) == ("published", 3)
 
 
-def test_events_of_the_last_century_have_a_time(lake):
+def test_events_of_the_last_century_are_exported(lake):
     then = datetime(1996, 7, 8, tzinfo=UTC)
     lake.commit(THINGS, thing("a", 1, then))
     run = lake.export(contract(*LINES, window={"from": then.date()}), as_of=then + timedelta(days=7))
@@ -240,7 +240,7 @@ def test_neither_order_nor_files_nor_commits_change_a_byte(lakes):
 
 @pytest.mark.cluster
 def test_many_keys_and_one_that_has_most_rows_over_several_partitions(lake):
-    """Enough rows for two partitions, in an order that has nothing to do with the file's; nine in ten have one key."""
+    """Enough rows for two partitions, in an order unlike the file's. Nine of ten have one key."""
     lake.commit(THINGS, thing("seed", -1, MONDAY - timedelta(days=1)))
     table = lake.flow.catalog.load_table((lake.target.database, "things"))
     seed = table.scan().to_arrow()

@@ -1,4 +1,4 @@
-"""Executors that are processes of their own, as Glue's are: what they run, what they log, and what their loss costs."""
+"""Executors in processes of their own, as Glue's are: their code, their logs, and the loss of all of them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SECRET = "ada.lovelace@example.org"
 @pytest.mark.cluster
 def test_the_session_has_the_settings_of_the_glue_job(spark):
     settings = dict(spark.sparkContext.getConf().getAll())
-    # Spark puts the module options that Java 17 needs in front of those for Java.
+    # Spark prepends the module options that Java 17 needs.
     assert [name for name, value in SPARK_SETTINGS.items() if not f" {settings[name]}".endswith(f" {value}")] == []
     system = spark._jvm.java.lang.System
     assert (system.getProperty("user.language"), system.getProperty("user.timezone")) == ("en", "UTC")
 
 
 def on_executors(spark, look):
-    """What `look` returns on each of the two; a function inside of another one, which Spark then sends as a whole."""
+    """Return what `look` returns on both executors. Spark sends it whole, because it is a nested function."""
     return spark.sparkContext.parallelize(range(4), 4).map(lambda _: look()).collect()
 
 
@@ -68,7 +68,7 @@ def test_executors_run_in_utc_and_in_no_language_of_the_machine(spark):
 
 
 def level(spark, name):
-    """Sets the level of what logs failed tasks, on the executors."""
+    """Set the log level of the logger for failed tasks on the executors."""
     set_level = "java_method('org.apache.logging.log4j.core.config.Configurator', 'setLevel', 'org.apache.spark', '{}')"
     spark.range(0, 8, 1, 8).selectExpr(set_level.format(name)).collect()
 
@@ -79,7 +79,7 @@ def test_no_executor_logs_the_value_that_an_expression_failed_on(lake):
     assert "Spark Executor Command" in logs()
     assert lake.export(CAST).window()["code"] == "EXP-CAST"
     assert SECRET not in logs()
-    # The control: at another level the very same failure does log it.
+    # The control: at another level, the same failure logs it.
     level(lake.spark, "ERROR")
     try:
         assert lake.export(CAST).window()["code"] == "EXP-CAST"
@@ -89,11 +89,11 @@ def test_no_executor_logs_the_value_that_an_expression_failed_on(lake):
 
 
 def executors():
-    """The Java processes of a local cluster that this process has started. Those that have ended are not among them."""
+    """Return the running Java processes of a local cluster that this process has started."""
     backend = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
     running = []
     for each in psutil.Process().children(recursive=True):
-        # A process may end after it was listed. psutil's error for a zombie is a subclass of NoSuchProcess.
+        # A process may end after it is listed. psutil's error for a zombie is a subclass of NoSuchProcess.
         with suppress(psutil.NoSuchProcess):
             if backend in each.cmdline():
                 running.append(each)
@@ -101,7 +101,7 @@ def executors():
 
 
 def test_counts_are_right_after_all_executors_were_lost(lake, lake_aws):
-    # Some are so long that an executor uploads a part, and waits for its answer.
+    # Some texts are so long that an executor uploads a part, and waits for the response.
     events = [{"id": f"{n:04}", "at": MONDAY, "text": f"{n:01000000}" if n < 14 else f"text {n}"} for n in range(300)]
     strange = [{"id": "x", "at": None, "text": ""}, {"id": " ", "at": MONDAY, "text": ""}]
     for part in range(3):

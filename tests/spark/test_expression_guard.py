@@ -1,4 +1,4 @@
-"""What the job itself refuses in a contract's expressions, whoever wrote it and whatever checked it before."""
+"""Expressions that the job itself refuses, whatever checked the contract before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REFUSED = {
     "*": "name columns one by one",
     "amount > :limit": "NamedParameter is not among what a contract may use",
 }
-#: Functions of Spark that reach out, roll dice, read a clock, or depend on the order of rows or on where they lie.
+#: Spark functions with access to the outside, random results, a clock, or results that depend on the order or location of rows.
 DANGEROUS = """
     reflect java_method try_reflect input_file_name input_file_block_start input_file_block_length
     rand randn random uuid shuffle monotonically_increasing_id spark_partition_id
@@ -41,7 +41,7 @@ DANGEROUS = """
     explode explode_outer inline posexplode stack read_files
     aes_encrypt aes_decrypt raise_error assert_true sequence repeat space
 """.split()
-#: What Spark's parser knows by itself, without looking up a function.
+#: Expressions that Spark's parser knows without looking up a function.
 PARSED = {
     "first(id)": "First",
     "last(id)": "Last",
@@ -64,13 +64,13 @@ def refusal(spark, checked):
 
 
 @pytest.mark.parametrize("expression", REFUSED)
-def test_what_could_reach_out_or_change_by_itself_is_refused(spark, expression):
+def test_functions_with_outside_access_or_changing_results_are_refused(spark, expression):
     message = refusal(spark, of(expression))
     assert "column c0: " in message
     assert REFUSED[expression] in message
 
 
-def test_no_dangerous_function_is_allowed_not_even_in_a_measure(spark):
+def test_no_dangerous_function_is_allowed_in_a_measure_either(spark):
     measures = [column(f"c{index}", measure=f"{name}(id)") for index, name in enumerate(DANGEROUS)]
     measures += [column(f"p{index}", measure=measure) for index, measure in enumerate(PARSED)]
     text = contract(column("id"), *measures, aggregate={"no_persons_because": "Numbers only."})
@@ -88,12 +88,12 @@ def test_all_mistakes_are_reported_at_once(spark):
     assert "column c1" not in message
 
 
-def test_what_only_depends_on_the_row_is_allowed(spark):
+def test_expressions_that_depend_on_the_row_only_are_allowed(spark):
     require_allowed(spark, of("upper(id)", "concat('now', id)", "date_format(timestamp '2026-01-05 00:00:00', 'yyyy')"))
 
 
 def test_every_operator_is_allowed(spark):
-    """Spark's whole syntax of expressions, as far as each row decides the answer."""
+    """All of Spark's expression syntax whose result depends on the row only."""
     operators = """
         a + b; a - b; a * b; a / b; a % b; a div b; -a; +a; ~a; a & b; a | b; a ^ b; a || b; a and b or not c; !a
         a = b; a == b; a <> b; a != b; a < b; a <= b; a > b; a >= b; a <=> b; a is distinct from b
@@ -128,7 +128,7 @@ CLOCKS = {
 
 
 @pytest.mark.parametrize("where", CLOCKS)
-def test_a_text_that_spark_takes_for_the_clock_is_refused_wherever_it_becomes_a_time(guarded_lake, where):
+def test_a_text_that_spark_reads_as_the_current_time_is_refused_everywhere(guarded_lake, where):
     filters = [{"where": where, "reason": "the case at hand"}]
     run = partial(guarded_lake.export, contract(column("id"), filter=filters), "--dry-run", "true")
     if not CLOCKS[where]:

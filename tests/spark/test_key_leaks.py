@@ -15,7 +15,7 @@ from oracles import pseudonym
 
 pytestmark = pytest.mark.slow
 
-#: Stands in a query as a literal, so that it must be found where a literal key would be.
+#: A literal in a query, which must be found wherever a literal key would be.
 MARK = bytes(range(17, 81))
 PEOPLE = topic_of(("who", "string"))
 NAMES = ("Ida", "ZOË")
@@ -23,14 +23,14 @@ NAMES = ("Ida", "ZOË")
 
 @pytest.fixture(scope="module")
 def shown(lakes, tmp_path_factory):
-    """A folder with all that Spark showed of a run, ended long before the tests look."""
+    """Return a folder with everything that Spark showed of a run."""
     lake = lakes()
     lake.commit(PEOPLE, *({"id": f"{n}", "at": MONDAY, "who": who} for n, who in enumerate(NAMES)))
     folder = tmp_path_factory.mktemp("shown")
     hashed = column("who", personal={"treatment": "hash", "kind": "name"})
     path = lake.write_contract(contract(column("id"), hashed))
     words = ["--export", path, "--as-of", AS_OF.isoformat(), *lake.target.arguments()]
-    # As on a machine far away.
+    # like a machine in another country
     far = {"TZ": "Pacific/Apia", "LC_ALL": "C.UTF-8", "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.timezone=Pacific/Apia"}
     command = [sys.executable, str(Path(__file__).with_name("leak_probe.py")), str(folder), MARK.hex(), *words]
     done = subprocess.run(
@@ -61,15 +61,15 @@ def test_a_process_of_another_zone_and_language_writes_the_same(shown):
 
 
 @pytest.mark.parametrize("where", ["local-", "SQL_execution", "api_v1_applications", "plan_"])
-def test_what_was_searched_shows_literals(shown, where):
-    """Else the search above would prove nothing. The plans of the rows show the contract's own literals."""
+def test_the_searched_files_show_literals(shown, where):
+    """Otherwise the search would prove nothing. The plans of the rows show the contract's own literals."""
     wanted = b"v1|name|" if where == "plan_" else MARK.hex().encode()
     forms = (wanted, wanted.hex().encode())
     assert any(form in text for text in named(shown, where) for form in forms)
     assert any(b"$pad_inner" in text for text in named(shown, where))
 
 
-def test_generated_code_and_python_plans_were_among_it(shown):
+def test_the_searched_files_include_generated_code_and_python_plans(shown):
     plans = b"".join(named(shown, "plan_"))
     assert b"/* 001 */" in plans
     assert b"arrowevalpython" in plans

@@ -1,4 +1,4 @@
-"""weekly_sales equals an independent SQL over the same events in DuckDB, cell by cell; and every reader reads the same."""
+"""weekly_sales equals an independent SQL query in DuckDB over the same events, cell by cell, and every reader reads the same."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ FROM lines GROUP BY InvoiceNo
 
 
 def plain(content):
-    """Rows of a file, the guard against formulas taken off."""
+    """Return the rows of a file without the guard against formulas."""
     rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
     return [[unguarded(cell) for cell in row] for row in rows[1:]]
 
 
 @pytest.mark.skipif(not RETAIL.exists(), reason="the Online Retail sample is not beside the repository (../shared/data)")
 def test_a_week_of_real_invoices(lake, tmp_path):
-    """Each invoice is one event, read from a file of JSON lines as a user gives it."""
+    """Each invoice is one event, read from a file of JSON lines as users provide it."""
     listed = ", ".join(f"'{name}': '{code}'" for name, code in COUNTRIES.items())
     file = tmp_path / "orders.jsonl"
     with oracles.connect() as database:
@@ -71,7 +71,7 @@ def test_a_week_of_real_invoices(lake, tmp_path):
 
 @pytest.fixture(scope="module")
 def generated(lakes, tmp_path_factory):
-    """The run over two weeks of generated sales, and the events as a file for DuckDB."""
+    """Run the export over two weeks of generated sales. Return it with the events as a file for DuckDB."""
     lake = lakes()
     records = sales_orders(MIX, seed=11, start=datetime(2024, 2, 26, tzinfo=UTC), end=datetime(2024, 3, 11, tzinfo=UTC))
     lake.flow.materialise(SALES, records, commits=4, compact_every=3)

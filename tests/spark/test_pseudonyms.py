@@ -1,4 +1,4 @@
-"""Pseudonyms are HMACs of what a person is called, whatever the spelling."""
+"""Pseudonyms are HMACs of a person's identifier, independent of its spelling."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FOREIGN = [
 
 
 def expected(text, kind, key=KEY):
-    """The cell that the file should have."""
+    """Return the cell that the file must have."""
     return pseudonym(text, kind, key) or ""
 
 
@@ -59,8 +59,8 @@ def test_pseudonyms_are_those_of_hmac(lake, people):
     assert versions == {run.manifest()["pseudonyms"]["key_version"]: ["AWSCURRENT"]}
 
 
-def test_spellings_of_one_person_are_one_person():
-    """So that the comparison above means something: several of its values are spellings of each other."""
+def test_the_test_data_has_several_spellings_of_a_person():
+    """Otherwise the comparison above would prove nothing."""
     assert expected("Zoë", "name") == expected("Zoe\u0308", "name")
     assert len({expected(text, "email") for text in (ASCII[0], ASCII[1], FOREIGN[2])}) == 1
     assert len({expected("Ada 7", kind) for kind in KINDS}) == len(KINDS)
@@ -76,7 +76,7 @@ def people(lakes):
 
 
 def test_whoever_knows_all_names_but_not_the_key_finds_nobody(people):
-    """With the key the same search finds everybody, so it can."""
+    """With the key, the same search finds everybody."""
     found = set(people.export(contract(column("id"), *hashed("name"), name="attacked")).column("by_name"))
     guesses = {expected("ada", "name", key) for key in (b"", b"\0" * 32, b"ada")}
     assert found.isdisjoint(guesses)

@@ -1,4 +1,4 @@
-"""What happens when the table is not what it was: columns, types, partitioning, format; and when there is no table."""
+"""Tables whose schema or format changed since the contract was written, and missing tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def filled(lake):
 
 
 def evolve(lake, *steps):
-    """Takes each step on the table's schema in a commit of its own, then appends its rows again under the new one."""
+    """Take each step on the table's schema in a commit of its own, then append its rows again with the new schema."""
     table = lake.flow.catalog.load_table((lake.target.database, "things"))
     for step in steps:
         with table.update_schema(allow_incompatible_changes=True) as update:
@@ -40,7 +40,7 @@ def sql(lake, statement):
 
 
 def refusal(lake, text):
-    """What the run that could not begin says, after nothing was published and its record says so too."""
+    """Return the message of a run that could not start. Nothing is published, and its record has the message."""
     with pytest.raises(SourceProblem) as caught:
         lake.export(text)
     assert lake.keys("exports/things/data/") == lake.published() == []
@@ -79,7 +79,7 @@ def test_added_moved_and_widened_columns_change_no_byte(lake):
         ),
     ],
 )
-def test_columns_that_are_gone_or_others_stop_the_run(lake, expected_message, steps):
+def test_missing_and_replaced_columns_stop_the_run(lake, expected_message, steps):
     evolve(filled(lake), *steps)
     error = refusal(lake, contract(*SHOWN))
     assert error.code == "EXP-SCHEMA-CHANGED"
@@ -87,7 +87,7 @@ def test_columns_that_are_gone_or_others_stop_the_run(lake, expected_message, st
 
 
 def replaced(lake, *names):
-    """The fields are other ones of the same names now."""
+    """Replace fields by new ones of the same names."""
     evolve(
         filled(lake),
         *[lambda schema, name=name: schema.delete_column(name) for name in names],
@@ -117,7 +117,7 @@ def test_a_replaced_field_inside_an_expression_stops_the_run(lake, reading):
     assert lake.export(meant, "--dry-run", "true").state() == "dry_run"
 
 
-def test_a_check_of_a_column_is_no_reading_of_the_field(lake):
+def test_a_check_of_a_column_does_not_read_the_field(lake):
     replaced(lake, "name")
     check = [{"id": "filled", "severity": "warn", "message": "m", "each_row": "name <> ''"}]
     text = contract(column("id"), column("name", expression="upper(id)"), check=check)
@@ -138,7 +138,7 @@ def test_a_column_that_was_replaced_on_purpose_is_read(lake):
     assert sorted(run.column("name")) == ["", "", "new"]
 
 
-def test_types_that_do_not_fit_stop_the_run_and_all_are_reported(lake):
+def test_all_wrong_types_are_reported_and_stop_the_run(lake):
     filled(lake)
     evolve(
         lake,
@@ -158,7 +158,7 @@ def test_types_that_do_not_fit_stop_the_run_and_all_are_reported(lake):
     assert lake.published() == lake.keys("exports/things/data/") == []
 
 
-def test_an_expression_over_a_field_that_is_gone_names_it(lake):
+def test_an_expression_over_a_missing_field_names_it(lake):
     (window,) = filled(lake).export(contract(column("id"), column("x", "integer", expression="n + gone_field"))).record.windows
     assert window["code"] == "EXP-SCHEMA-CHANGED"
     assert "gone_field" in window["reason"]
@@ -170,7 +170,7 @@ def test_a_field_that_would_lose_digits_is_refused(lake):
 
 
 def test_partitioning_and_format_versions_change_no_byte(lake):
-    """The same events in a table of format 1, then 2, partitioned anew, then 3; each time they are there once more."""
+    """The same events are appended to a table of format 1, of format 2 with new partitioning, and of format 3."""
     filled(lake)
     sql(lake, "CREATE TABLE {db}.old USING iceberg TBLPROPERTIES ('format-version'='1') AS SELECT * FROM {table}")
     versions = []

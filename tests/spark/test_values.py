@@ -1,4 +1,4 @@
-"""Values that files, readers and spreadsheets fall over: every one comes back as it was, or stops the run, or is counted."""
+"""Values that break files, readers and spreadsheets: each is delivered as it is, or counted, or stops the run."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ NOTES = topic_of(("text", ["null", "string"], None))
 
 @pytest.mark.cluster
 @pytest.mark.parametrize(("dialect", "null_text", "delimiter"), [("machine", "", ","), ("excel", "NULL", ";")])
-def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, null_text, delimiter):
+def test_every_text_is_delivered_and_none_runs_in_a_spreadsheet(lake, dialect, null_text, delimiter):
     lake.commit(NOTES, *({"id": f"{n:03}", "at": MONDAY, "text": text} for n, text in enumerate([*TEXTS, None])))
     columns = column("id"), column("text", nullable=True)
     run = lake.export(contract(*columns, delivery={"dialect": dialect, "null_text": null_text, "delimiter": delimiter}))
@@ -98,7 +98,7 @@ def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, nul
         seen = csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""), delimiter=split)
         runs = [cell for row in seen for cell in row if re.match('[ "\u00a0\u3000\x00-\x1f]*[=+@＝＋－＠-]', cell)]
         assert runs == [], split
-    # Only quotation marks tell a text that looks like a missing value from one.
+    # Only quotation marks distinguish a text that looks like a missing value from a missing value.
     assert raw.endswith(f"{len(TEXTS):03}{delimiter}{null_text}\r\n".encode())
     assert f'{TEXTS.index(null_text):03}{delimiter}"{null_text}"\r\n'.encode() in raw
     assert run.manifest()["notes"] == []
@@ -107,7 +107,7 @@ def test_every_text_comes_back_and_none_runs_in_a_spreadsheet(lake, dialect, nul
 @pytest.mark.slow
 @pytest.mark.cluster
 def test_huge_and_invalid_texts_are_cut_for_excel_and_counted(lake):
-    """10 MB in one cell, and bytes that are no UTF-8, among them half of a surrogate pair."""
+    """10 MB in one cell, and bytes that are not UTF-8, among them half of a surrogate pair."""
     lake.commit(NOTES, {"id": "seed", "at": MONDAY, "text": "fine"})
     table = f"lake.`{lake.target.database}`.things"
     texts = {
@@ -134,7 +134,7 @@ def test_huge_and_invalid_texts_are_cut_for_excel_and_counted(lake):
 
 
 def test_a_text_is_cut_for_excel_before_python_sees_it(lake):
-    """Batches go to Python by their number of rows, so a few thousand long texts would not fit into its memory."""
+    """Batches go to Python by their number of rows: a few thousand long texts would not fit into its memory."""
     long = [{"id": f"{n}", "at": MONDAY, "text": letter * (LONGEST_TEXT + 2)} for n, letter in enumerate(("x", "\u00e9"))]
     lake.commit(NOTES, *long)
     mine = contracts.load(lake.write_contract(contract(column("id"), column("text"), delivery={"dialect": "excel"})))
@@ -234,14 +234,14 @@ SUMMED = {"no_persons_because": "Numbers only."}
         "sum of doubles",
     ],
 )
-def test_what_has_no_exact_value_stops_the_run(limits, code, columns, ids, more):
+def test_a_value_that_cannot_be_exact_stops_the_run(limits, code, columns, ids, more):
     run = limits.export(contract(column("id") if not more else column("at", "timestamp"), *columns, filter=only(*ids), **more))
     assert (run.state(), run.window()["code"]) == ("failed", code)
     assert limits.published() == limits.keys("exports/things/data/") == []
     assert not any(id_ in run.window()["reason"] for id_ in ids)
 
 
-def test_a_filter_protects_expressions_and_measures_from_what_it_leaves_out(limits):
+def test_expressions_and_measures_are_not_computed_for_filtered_rows(limits):
     kept = [{"where": "whole <> 0 and not isnan(real) and abs(real) < 1e9", "reason": "no value"}]
     hashed = {"expression": "cast(4611686018427387904 div whole as string)", "personal": {"treatment": "hash", "kind": "id"}}
     who = pseudonym("1", "id")
@@ -253,8 +253,8 @@ def test_a_filter_protects_expressions_and_measures_from_what_it_leaves_out(limi
     assert [list(row.values()) for row in groups.cells()] == [["big too", who, "1"]]
 
 
-def test_personal_data_leaves_in_no_column_that_did_not_say_so(lake):
-    """An address in a free text keeps the file back; a field that the contract doesn't name never leaves."""
+def test_personal_data_is_delivered_in_declared_columns_only(lake):
+    """An address in a free text blocks the file; a field that the contract doesn't name is never delivered."""
     lake.commit(
         topic_of(("text", "string"), ("email", "string")),
         {"id": "a", "at": MONDAY, "text": "ask canary@example.org", "email": "canary2@example.org"},

@@ -1,4 +1,4 @@
-"""Windows of the real job: where they begin and end, empty and late ones, catching up, and publishing anew."""
+"""Windows in the real job: their start and end, empty and late windows, catching up, and publishing again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINES = [column("id"), column("n", "integer")]
 TICK = timedelta(microseconds=1)
 WEEK_LENGTH = timedelta(days=7)
 
-#: window, zone, first day, label, start, end, hours. Ends from the rules of the tz database, by hand.
+#: window, zone, first day, label, start, end, hours. The ends are derived by hand from the rules of the tz database.
 WINDOWS = {
     "iso week 53": ("iso_week", "UTC", date(2020, 12, 28), "2020-W53", "2020-12-28T00:00", "2021-01-04T00:00", 168),
     "New York springs forward": (
@@ -81,11 +81,11 @@ def instant(text):
 
 @pytest.fixture(scope="module")
 def edges(lakes):
-    """For each window an event on each side of each end."""
+    """For each window, events on both sides of both ends."""
     lake = lakes()
     for name, (*_, start, end, _hours) in WINDOWS.items():
         around = (instant(start) - TICK, instant(start), instant(end) - TICK, instant(end))
-        lake.commit(THINGS, *(thing(f"{name} {place}", n, at) for n, (place, at) in enumerate(zip("<[])", around, strict=True))))
+        lake.commit(THINGS, *(thing(f"{name} {side}", n, at) for n, (side, at) in enumerate(zip("<[])", around, strict=True))))
     return lake
 
 
@@ -102,14 +102,14 @@ def test_a_window_runs_from_local_midnight_to_local_midnight(edges, name):
 
 @pytest.fixture(scope="module")
 def next_week(lakes):
-    """A table whose only event lies after the week that is exported."""
+    """A table whose only event is after the exported week."""
     lake = lakes()
     lake.commit(THINGS, thing("a", 1, MONDAY + WEEK_LENGTH))
     return lake
 
 
 @pytest.mark.cluster
-def test_an_empty_window_is_a_header_and_a_manifest_that_says_so(next_week):
+def test_an_empty_window_has_a_header_and_a_manifest(next_week):
     run = next_week.export(contract(*LINES, name="empty"))
     assert run.csv() == b"id,n\r\n"
     manifest = run.manifest()
@@ -119,7 +119,7 @@ def test_an_empty_window_is_a_header_and_a_manifest_that_says_so(next_week):
 
 @pytest.fixture
 def adaptive(spark):
-    """Spark's default, which a Glue job gets whose settings do not say otherwise."""
+    """Enable adaptive execution, Spark's default, which a Glue job has unless its settings say otherwise."""
     spark.conf.set("spark.sql.adaptive.enabled", "true")
     yield
     spark.conf.set("spark.sql.adaptive.enabled", SPARK_SETTINGS["spark.sql.adaptive.enabled"])
@@ -130,7 +130,7 @@ def adaptive(spark):
 @pytest.mark.usefixtures("adaptive")
 @pytest.mark.parametrize("kind", ["lines", "groups"])
 def test_a_window_without_events_ends_under_adaptive_execution_too(next_week, kind):
-    """Adaptive execution removes what follows an empty shuffle from the plan, and with it whatever observed the rows."""
+    """Adaptive execution removes what follows an empty shuffle from the plan, and with it the observation of the rows."""
     groups = contract(
         column("id"), column("n", "integer", measure="count(*)"), name="no_groups", aggregate={"no_persons_because": "Counts."}
     )
@@ -161,7 +161,7 @@ def test_an_empty_window_that_is_skipped_is_published_when_an_event_arrives(lake
 
 
 def test_the_record_names_glues_job_run_and_nothing_outside_glue(next_week):
-    """The mail about a job run finds its record by it."""
+    """The notification of a job run finds its record by this id."""
     text = contract(*LINES, name="named")
     named = [next_week.export(text, *words).record for words in (("--JOB_RUN_ID", "jr_1"), ())]
     written = [json.loads(next_week.read(f"exports/{record.key}"))["job_run_id"] for record in named]
@@ -169,7 +169,7 @@ def test_the_record_names_glues_job_run_and_nothing_outside_glue(next_week):
 
 
 def test_a_published_window_that_becomes_empty_is_published_as_empty(lake):
-    """Skipped, its former rows would stay visible."""
+    """If it were skipped, its previous rows would stay visible."""
     skipping = contract(*LINES, window={"on_empty": "skip"}, filter=[{"where": "n > 0", "reason": "cancelled"}])
     lake.commit(THINGS, thing("a", 1))
     assert lake.export(skipping).column("id") == ["a"]
@@ -181,7 +181,7 @@ def test_a_published_window_that_becomes_empty_is_published_as_empty(lake):
 
 
 def test_an_empty_window_of_a_table_that_lags_is_not_skipped_for_good(lake):
-    """Nothing has come in since the window began, so its events may still be on their way."""
+    """No record has arrived since the window started, so its events may still come."""
     lake.commit(THINGS, thing("a", 1))
     rule = {"on_empty": "skip", "on_incomplete_source": "publish", "restate_for_days": 0, "from": date(2099, 12, 21)}
     waiting = lake.export(contract(*LINES, window=rule), as_of=FAR)
@@ -189,8 +189,8 @@ def test_an_empty_window_of_a_table_that_lags_is_not_skipped_for_good(lake):
     assert "last new data" in waiting.window()["reason"]
 
 
-def test_a_topic_keeps_its_own_window_start_and_window_end(lake):
-    """Flink's tumbling windows make these columns; as event time they decide which window of the export a row is in."""
+def test_a_topic_may_have_fields_window_start_and_window_end(lake):
+    """Flink's tumbling windows create these columns. As event time, they decide which window of the export a row is in."""
     timestamp = {"type": "long", "logicalType": "timestamp-micros"}
     minutes = topic_of(("window_start", timestamp), ("window_end", timestamp), time=None)
     rows = [{"id": id_, "window_start": at, "window_end": at + timedelta(minutes=1)} for id_, at in MINUTES]
@@ -250,7 +250,7 @@ def test_a_commit_soon_after_the_windows_end_has_to_hold_newer_events_of_every_p
 
 
 def day_that_ends(end, name, **rule):
-    """In the zone in which the full hour `end` is midnight; zones of tz's Etc area count westwards."""
+    """Return a window of the zone in which the full hour `end` is midnight. Zones of tz's Etc area count westwards."""
     zone = f"Etc/GMT{end.hour if end.hour <= 12 else end.hour - 24:+d}"
     first = (end - timedelta(hours=12)).astimezone(ZoneInfo(zone)).date()
     return contract(*LINES, name=name, window={"every": "day", "zone": zone, "from": first} | rule)
@@ -273,8 +273,8 @@ def test_the_last_window_is_published_first_then_missed_ones_oldest_first_within
     assert shown == ["w-3", "w-2", "w-1", "w0"]
 
 
-def test_windows_that_are_blocked_again_take_no_turn_of_another(lake):
-    """The two oldest fail in every run, as many as one run may catch up with."""
+def test_blocked_windows_delay_no_other_window(lake):
+    """The two oldest windows fail in every run, and a run may catch up with two."""
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in range(-4, 1)))
     check = {"id": "good", "severity": "block", "message": "Bad.", "each_row": "n > -3"}
     rule = {"from": MONDAY.date() - 4 * WEEK_LENGTH, "max_backfill": 2, "restate_for_days": 0}
@@ -308,7 +308,7 @@ def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
 
 
 def test_a_run_publishes_nothing_after_its_time_limit(lake):
-    """Its machine was asleep between computing and publishing. By then another run may have removed its files."""
+    """Its machine slept between computing and publishing, and another run may have removed its files."""
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-1, 0)))
     now = [AS_OF]
 
@@ -325,7 +325,7 @@ def test_a_run_publishes_nothing_after_its_time_limit(lake):
 ZONES = ("UTC", "Pacific/Apia", "America/New_York", "Asia/Kathmandu", "Europe/Berlin")
 
 
-def test_the_zone_of_the_machine_changes_nothing(lake):
+def test_the_time_zone_of_the_machine_has_no_effect(lake):
     texts = topic_of(("text", "string"), ("price", "double"))
     values = [
         {"id": f"{n}", "at": MONDAY + n * timedelta(hours=29), "text": text, "price": n + 0.5}

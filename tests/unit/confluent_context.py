@@ -1,10 +1,10 @@
-"""A verb's context over a scripted Confluent Cloud."""
+"""The context of a resource's verbs, with a scripted server in place of Confluent Cloud."""
 
 from __future__ import annotations
 
 import json
 
-from resource_environment import MemorySecrets, TurnedClock
+from resource_environment import ManualClock, MemorySecrets
 
 from lambdas.confluent.client import Confluent
 from lambdas.shared.clock import Deadline
@@ -28,13 +28,13 @@ KEY = {"apiKey": "KEY", "apiSecret": "canary-of-the-data-plane"}
 
 
 def cloud(server, clock=None):
-    clock = clock or TurnedClock()
+    clock = clock or ManualClock()
     session = Session(Deadline(clock, clock.time() + 90), timeouts=Timeouts(1, 1, 5))
     return Confluent(session, clock, ApiKey("CLOUD", Secret("canary-of-the-cloud-key")), server.url)
 
 
 def context(server, *, deleting=False, previous=None, notes=None, **secrets):
-    """Credentials `kafka`, `sr`, `flink` and `tableflow` are there; `secrets` come besides. Addresses lead to `server`."""
+    """Return a context with the secrets `kafka`, `sr`, `flink`, `tableflow` and `secrets`, and with addresses of `server`."""
     server.answers.setdefault("GET /org/v2/organizations", (200, {"data": [{"id": ORG}]}))
     server.answers.setdefault("GET /org/v2/environments", (200, {"data": []}))
     spec = {"http_endpoint": server.url, "kafka_bootstrap_endpoint": "SASL_SSL://broker:9092"}
@@ -51,7 +51,7 @@ def context(server, *, deleting=False, previous=None, notes=None, **secrets):
 
 
 def spec(kind, **given):
-    """The kind's properties, read as strictly as those of a new deployment."""
+    """Parse a resource type's properties, as strictly as for a new deployment."""
     return parse(kind.PROPERTIES, given, strict=True)
 
 
@@ -60,5 +60,5 @@ def listing(*items, following=""):
 
 
 def wrote(server):
-    """What changed, or could have changed, something at the vendor."""
+    """Return the requests that changed something, or could have."""
     return [(sent.route, sent.body) for sent in server.writes()]

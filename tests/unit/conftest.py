@@ -1,4 +1,4 @@
-"""A bucket for tests that need S3's own answers, and a server for those that need answers of their own."""
+"""A bucket for tests that need S3's responses, and a server for tests that script them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture
 def bucket(lake_aws) -> Bucket:
-    """A new one in the embedded AWS, below a prefix."""
+    """A new bucket in the embedded AWS, below a prefix."""
     s3, name = boto3.client("s3"), f"unit-{next(_numbers)}"
     s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
     return Bucket(s3, name, "team/exports")
@@ -23,6 +23,6 @@ def bucket(lake_aws) -> Bucket:
 
 @pytest.fixture
 def server():
-    """On loopback; it answers what the test scripts."""
+    """A loopback server that answers what the test scripts."""
     with Scripted() as scripted:
         yield scripted

@@ -1,6 +1,6 @@
-"""A CSV file as four readers see it: rows of texts, without the header; None is what a reader takes for missing.
+"""Reads a CSV file with four readers. Rows are lists of texts without the header; None is a missing value.
 
-Python's csv and pandas don't look at quotation marks, so they can't tell a missing value from a text that looks like it.
+Python's csv and pandas ignore quotation marks, so they can't distinguish a missing value from a text that looks like it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def by_python(data: bytes, names: list[str], null_text: str, delimiter: str = ",
 
 
 def by_pandas(data: bytes, names: list[str], null_text: str, delimiter: str = ",") -> list[list[str]]:
-    # Its other engine ends a text at NUL.
+    # pandas' other engine ends a text at NUL.
     form = {"engine": "python", "encoding": "utf-8-sig", "sep": delimiter}
     frame = pandas.read_csv(io.BytesIO(data), dtype=str, na_filter=False, **form)
     assert list(frame.columns) == names
@@ -43,7 +43,7 @@ def by_arrow(data: bytes, names: list[str], null_text: str, delimiter: str = ","
 
 
 def by_duckdb(folder: Path, types: dict[str, str] | None = None):
-    """A reader that takes the file from `folder`; it reads text, or the types that are given by column."""
+    """Return a reader of files in `folder`. It reads text, or the given types by column."""
 
     def read(data: bytes, names: list[str], null_text: str, delimiter: str = ",") -> list[list]:
         file = folder / "read.csv"
@@ -67,6 +67,8 @@ def by_duckdb(folder: Path, types: dict[str, str] | None = None):
 
 
 def by_spreadsheet(data: bytes, delimiter: str) -> list[list[str]]:
-    """The cells of a spreadsheet that splits lines at `delimiter`, whatever the file's: a quotation mark counts only where a
-    cell begins, and a line ends at CR or LF outside of quotation marks."""
+    """Return the cells of a spreadsheet that splits lines at `delimiter`, whatever the file's delimiter is.
+
+    A quotation mark counts only at the beginning of a cell, and a line ends at CR or LF outside of quotation marks.
+    """
     return list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=False, delimiter=delimiter))

@@ -1,4 +1,4 @@
-"""Machines for tests of what happens before anything is installed: trees of their own, and Javas that are scripts."""
+"""Simulated machines for tests of the set-up: source trees, and scripts instead of Java."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def script(file: Path, text: str) -> Path:
 
 
 def java(home: Path, banner: str, *, code: int = 0, jars: Path | None = None) -> Path:
-    """A Java that says this of itself and, asked to be Ivy, takes jars from a folder. It keeps a log of its calls."""
+    """Create a script that prints Java's banner. Run as Ivy, it copies jars from a folder. It logs its calls."""
     script(home / "bin" / "java", _JAVA.format(log=home / "log", banner=banner, code=code, jars=jars or home / "none"))
     return home
 
@@ -50,7 +50,7 @@ def version(number: str) -> str:
 
 @attrs.define
 class Machine:
-    """A tree with the few files that set-up reads, and an environment without Java. `tools` is all of its PATH but `sh`."""
+    """A tree with the files that the set-up reads, and an environment without Java. `tools` is its PATH, beside `sh`."""
 
     tree: Path
     tools: Path
@@ -62,7 +62,7 @@ class Machine:
 
     @property
     def packages(self) -> Path:
-        """Where this tree's Python keeps what is installed."""
+        """Return the folder in which this tree's Python keeps packages."""
         return self.tree / ".venv" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
 
     def run(self, *words: str | Path, **environment: str | Path) -> subprocess.CompletedProcess[str]:
@@ -72,15 +72,15 @@ class Machine:
         )
 
     def found_java(self, **environment: str | Path) -> list[str]:
-        """What find_java answers there: the home, then who was passed over."""
+        """Return the result of find_java: the home, then the versions that were skipped."""
         asked = "from lakeferry.local.java import find_java; f = find_java(); print(f.home); print(*f.passed_over, sep='\\n')"
         answer = self.run(self.python, "-c", asked, **environment)
         assert answer.returncode == 0, answer.stderr
         return answer.stdout.split("\n")[: -1 if answer.stdout.endswith("\n") else None]
 
 
-def machine(place: Path) -> Machine:
-    tree, tools = place / "tree", place / "tools"
+def machine(root: Path) -> Machine:
+    tree, tools = root / "tree", root / "tools"
     for name in ("__init__.py", "local/__init__.py", "local/bootstrap.py", "local/java.py"):
         _copy(f"lakeferry/{name}", tree)
     _copy("glue_jobs/__init__.py", tree)
@@ -91,7 +91,7 @@ def machine(place: Path) -> Machine:
     tools.mkdir()
     for tool in ("sh", "cp", "dirname", "mkdir"):
         (tools / tool).symlink_to(shutil.which(tool) or tool)
-    return Machine(tree, tools, {"PATH": str(tools), "HOME": str(place), "LANG": os.environ.get("LANG", "C.UTF-8")})
+    return Machine(tree, tools, {"PATH": str(tools), "HOME": str(root), "LANG": os.environ.get("LANG", "C.UTF-8")})
 
 
 def _copy(name: str, tree: Path) -> None:

@@ -1,4 +1,4 @@
-"""A bucket and a topic in memory that can fail or kill their caller at any call, and runs of exports to tell of."""
+"""A bucket and topics in memory that can fail or kill their caller at any call, and runs of exports to report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 
 from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.message import Links
@@ -26,7 +26,7 @@ _RECORD = samples.run_record()
 SALES = ExportSettings("weekly_sales", "lakeferry-dev-weekly_sales", ANALYSTS, "Europe/Berlin", "0 7 ? * MON *")
 MONDAY = datetime(2026, 11, 16, 6, 0, 9, tzinfo=UTC)
 _invocations = itertools.count(1)
-#: What a call may do beside working: nothing at all, work without an answer, refuse, or take its caller with it.
+#: Faults of a call: no effect, an effect without a response, a refusal, or the death of the caller.
 FAULTS = ("refused", "not sent", "no answer", "killed before", "killed after")
 
 
@@ -35,7 +35,7 @@ class Killed(BaseException):
 
 
 class Wire:
-    """Counts calls; `faults` are what happens to some of them, by number."""
+    """Counts calls. `faults` has the fault of a call by its number."""
 
     def __init__(self):
         self.calls, self.faults, self.names = 0, {}, []
@@ -59,7 +59,7 @@ class Wire:
 
 
 class MemoryBucket:
-    """S3's three calls, with its conditions on writes. `on_write` may play another writer."""
+    """Implements three calls of S3, with conditions on writes. `on_write` can act as another writer."""
 
     def __init__(self, wire):
         self.wire, self.objects, self.version, self.on_write = wire, {}, 0, lambda: None
@@ -97,7 +97,7 @@ class MemoryBucket:
 
 
 class MemoryTopics:
-    """`mails` are (topic, subject, body) in the order in which they went out."""
+    """Collects `mails` as (topic, subject, body) in the order of sending."""
 
     def __init__(self, wire):
         self.wire, self.mails = wire, []
@@ -114,7 +114,7 @@ class MemoryTopics:
 
 
 class MemoryGlue:
-    """`runs` hold what Glue says of a run of a job."""
+    """Returns job runs. `runs` has Glue's response for each."""
 
     def __init__(self):
         self.runs = {}
@@ -125,17 +125,17 @@ class MemoryGlue:
 
 class NotificationEnvironment:
     def __init__(self, exports=(SALES,)):
-        self.wire, self.clock, self.said = Wire(), TurnedClock(), io.StringIO()
+        self.wire, self.clock, self.log = Wire(), ManualClock(), io.StringIO()
         self.clock.now = (MONDAY + timedelta(minutes=3)).timestamp()
         self.bucket, self.topics, self.glue = MemoryBucket(self.wire), MemoryTopics(self.wire), MemoryGlue()
         self.exports = {export.name: export for export in exports}
 
     def run(self, record, number=1):
-        """Keep the record of a run and what Glue says of it. Return Glue's id."""
+        """Store the record of a run, and Glue's response about it. Return Glue's id."""
         self.bucket.put(f"exports/{record['export']}/runs/{record['id']}.json", record | {"job_run_id": f"jr_{number}"})
-        begun = datetime.fromisoformat(str(record["started_at"]))
+        started_at = datetime.fromisoformat(str(record["started_at"]))
         self.glue.runs[f"jr_{number}"] = {
-            "StartedOn": begun - timedelta(seconds=40),
+            "StartedOn": started_at - timedelta(seconds=40),
         }
         return f"jr_{number}"
 
@@ -145,7 +145,7 @@ class NotificationEnvironment:
             topics=SnsTopics(self.topics),
             glue=self.glue,
             clock=self.clock,
-            log=open_log(self.said),
+            log=open_log(self.log),
             exports=self.exports,
             alarm_topic=ENGINEERS,
             links=Links(BUCKET, "eu-west-1", "exports"),
@@ -158,7 +158,7 @@ class NotificationEnvironment:
 
 
 def record(*windows, weeks=0, state="done", reason=None, mark="5a0c9e12"):
-    """A run of `weeks` after the Monday of the samples. Trouble of a window is that of the run, as the job writes it."""
+    """Return a run's record, `weeks` after the samples' Monday. Like the job, it copies the error of a window to the run."""
     made = copy.deepcopy(_RECORD)
     began = MONDAY + timedelta(weeks=weeks)
     times = {"as_of": began, "started_at": began, "expires_at": began + timedelta(hours=1), "ended_at": began}

@@ -1,4 +1,4 @@
-"""Reads a page strictly: every element that is opened is closed, in order, and every id is given once."""
+"""Parses an HTML page strictly: every element is closed in order, and every id is unique."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Node:
 
     @property
     def text(self) -> str:
-        """What a person reads, blanks made one."""
+        """Return the text as a person reads it, with single blanks."""
         return re.sub(r"\s+", " ", self._text()).strip()
 
     def _text(self) -> str:
@@ -40,12 +40,12 @@ class Node:
         return f" {inner} " if self.name in {"td", "th", "p", "li", "dt", "dd", "text", "title", "desc"} else inner
 
     def rows(self) -> list[list[str]]:
-        """A table's cells, without its headings."""
+        """Return a table's cells without its headings."""
         return [[cell.text for cell in row.children if isinstance(cell, Node)] for row in self.one("tbody").all("tr")]
 
 
 def read(html: str) -> Node:
-    """The root, whose children are what the page consists of."""
+    """Return the root element, whose children are the page's top elements."""
     reader = _Reader()
     reader.feed(html)
     reader.close()

@@ -1,4 +1,4 @@
-"""Rows that look real, made up by dice that always fall the same way."""
+"""Realistic rows, made with a fixed random seed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _traded(symbol: str, side: str, hour: int) -> dict:
 
 
 def trade_rows() -> list[dict]:
-    """Trades at each hour from 9 to 20 (UTC) but for two."""
+    """Return trades at each hour from 9 to 20 (UTC) but two."""
     dice = random.Random(9)
     hours = [datetime(2026, 11, 9, hour, tzinfo=UTC) for hour in range(9, 21) if hour not in (12, 13)]
     return [
@@ -103,16 +103,16 @@ def _order(dice: random.Random, number: int) -> list[dict]:
         "postal_area": f"{dice.randrange(1, 99):02}",
         "country": dice.choice(["DE", "DE", "DE", "AT", "CH"]),
     }
-    return [order | _line(dice, place, returned) for place in range(1, dice.randrange(2, 5))]
+    return [order | _line(dice, line_number, returned) for line_number in range(1, dice.randrange(2, 5))]
 
 
-def _line(dice: random.Random, place: int, returned: bool) -> dict:
+def _line(dice: random.Random, line_number: int, returned: bool) -> dict:
     product_id, product, category, price = dice.choice(_PRODUCTS)
     quantity = dice.randrange(1, 6) * (-1 if returned else 1)
     discount = Decimal(dice.choice(["0.0000", "0.0000", "0.1000", "0.2500"]))
     total = (quantity * Decimal(price) * (1 - discount)).quantize(Decimal("0.01"))
     return {
-        "line_no": place,
+        "line_no": line_number,
         "product_id": product_id,
         "product": product,
         "category": category,

@@ -1,4 +1,4 @@
-"""WindowResult windows that look real: rows made up here, written as CSV, and read back by the code that reads real files."""
+"""Realistic windows: generated rows, written as CSV, and read back by the code that reads real files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glue_jobs.window import implied_checks
 MONDAY = date(2026, 11, 9)
 RUN = "20261116T061502Z-5a0c9e12"
 
-#: Every type there is, compressed, in parts, with a word for what is missing.
+#: A contract with every type, compressed, in parts, and with a text for missing values.
 TRADES = """
 name = "trades"
 version = 1
@@ -87,7 +87,7 @@ def contract(text: str) -> Contract:
 
 
 def csv_bytes(rows_of: Contract, rows: list[dict]) -> bytes:
-    """The file as the job writes it, without compression."""
+    """Return the file as the job writes it, without compression."""
     columns, null_text = rows_of.columns, rows_of.delivery.null_text
     lines = [",".join(_cell(row[column.name], null_text) for column in columns) + "\r\n" for row in rows]
     return csv.header(columns, rows_of.delivery) + "".join(lines).encode()
@@ -101,7 +101,7 @@ def inspected(rows_of: Contract, content: bytes) -> FileStats:
 
 
 def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **changes) -> WindowResult:
-    """A window with these rows, of which every event was kept; `changes` replace parts of it."""
+    """Return a window with these rows, in which every event was kept. `changes` replace fields."""
     window = window_of(day, rows_of.window)
     stats = inspected(rows_of, csv_bytes(rows_of, rows))
     ending = ".csv.gz" if rows_of.delivery.gzip else ".csv"
@@ -131,7 +131,7 @@ def pinned(window: Window, name: str) -> PinnedTable:
 
 
 def counts(kept: int, *, aggregated: bool = False, **events: int) -> dict:
-    """Counts by outcome; other events than those kept are named."""
+    """Return counts by outcome, with the names of events that were not kept."""
     all_events = {
         "duplicates": 0,
         "outside_window": 0,
@@ -150,7 +150,7 @@ def counts(kept: int, *, aggregated: bool = False, **events: int) -> dict:
 
 
 def weekly_sales(orders: int = 400, **changes) -> WindowResult:
-    """A week of the export that ships, with something of everything that happens to rows."""
+    """Return a week of the shipped export, with an example of each outcome."""
     rows = sales_rows(orders)
     counted = counts(orders, duplicates=61, outside_window=50_633, filtered=23, invalid_event_time=2, null_key=1)
     counted["lines"] |= {"of_kept_events": len(rows), "delivered": len(rows)}
@@ -162,7 +162,7 @@ def weekly_sales(orders: int = 400, **changes) -> WindowResult:
 
 
 def sales_by_region(**changes) -> WindowResult:
-    """An aggregate of which two groups were suppressed."""
+    """Return an aggregate with two suppressed groups."""
     counted = counts(1_500, aggregated=True)
     counted["lines"] |= {"of_kept_events": 3_200, "delivered": 3_162, "suppressed": 38}
     counted["groups"] = {"shown": 12, "suppressed": 2}
@@ -173,7 +173,7 @@ def sales_by_region(**changes) -> WindowResult:
 
 
 def daily_trades(**changes) -> WindowResult:
-    """An aggregate without people, also kept as a table; the market was closed for two hours."""
+    """Return an aggregate without people, also kept as a table. The market was closed for two hours."""
     rows = symbol_rows()
     known = {"counts": counts(len(rows), aggregated=True), "aggregate_table": "lakeferry.daily_trades"}
     return delivered(contracts.load("daily_trades"), rows, **known | changes)

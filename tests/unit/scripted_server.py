@@ -1,4 +1,4 @@
-"""A loopback HTTP server that answers what a test scripts, and keeps what it was sent."""
+"""A loopback HTTP server that answers what a test scripts, and keeps the requests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class Sent(NamedTuple):
 
 
 class Scripted:
-    """`answers` maps a route to what it answers: (status, body), (status, body, headers), a function of Sent, or a list of
-    these, of which each is given once and the last for ever. A function of the connection may misbehave: see `reset`, `drip`.
+    """`answers` maps a route to an answer: (status, body), (status, body, headers), a function of Sent, or a list of these.
+
+    Each answer of a list is given once, and the last one for ever. `reset`, `cut_short` and others break the connection.
     """
 
     def __init__(self, answers=None):
@@ -71,7 +72,7 @@ class Scripted:
             daemon_threads = True
 
             def handle_error(self, *where):
-                """Clients of these tests break connections on purpose."""
+                """Ignore errors: clients of these tests break connections on purpose."""
 
         self._server = Quiet(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -103,14 +104,14 @@ class Scripted:
 
 
 def on_connection(answer):
-    """Marks an answer that deals with the connection itself."""
+    """Mark an answer that uses the connection itself."""
     answer.on_connection = True
     return answer
 
 
 @on_connection
 def reset(handler):
-    """The connection is reset in place of an answer."""
+    """Reset the connection instead of answering."""
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     handler.connection.close()
     handler.close_connection = True
@@ -118,7 +119,7 @@ def reset(handler):
 
 @on_connection
 def cut_short(handler):
-    """An answer that promises more bytes than come."""
+    """Send fewer bytes than the answer's length."""
     handler.send_response(200)
     handler.send_header("Content-Length", "100")
     handler.end_headers()
@@ -127,7 +128,7 @@ def cut_short(handler):
 
 
 def held(event):
-    """An answer whose body doesn't come until `event` is set."""
+    """Return an answer whose body is sent once `event` is set."""
 
     @on_connection
     def answer(handler):
@@ -140,7 +141,7 @@ def held(event):
 
 
 def dripping(pieces, each=lambda: None):
-    """A body in many small pieces; `each` is called after each of them."""
+    """Return an answer with a body in many small pieces. `each` is called after each piece."""
 
     @on_connection
     def answer(handler):

@@ -1,11 +1,11 @@
-"""A verb's context over a scripted SQL API: statements are answered by how they begin."""
+"""The context of a resource's verbs, with a scripted SQL API that answers statements by how they begin."""
 
 from __future__ import annotations
 
 import functools
 import json
 
-from resource_environment import MemorySecrets, TurnedClock
+from resource_environment import ManualClock, MemorySecrets
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.http import Session, Timeouts
@@ -28,12 +28,12 @@ READS = ("SHOW", "DESC", "SELECT")
 
 @functools.cache
 def pair(number=1):
-    """Made once: making a key takes a while."""
+    """Return a key pair, made once because that takes a while."""
     return keypair.make()
 
 
 def result(*rows, columns=(), handle="01b2-q", **more):
-    """A whole answer with rows given as dictionaries."""
+    """Return an answer that is complete, with rows given as dictionaries."""
     names = list(columns) or list(rows[0] if rows else {"status": ""})
     data = [[row.get(name) for name in names] for row in rows]
     meta = {
@@ -66,9 +66,9 @@ MISSING = failure("002003", "SQL compilation error: Object does not exist or not
 
 
 def script(server, **answers):
-    """Answers by the beginning of the statement; the longest beginning that fits counts.
+    """Answer by the beginning of the statement; the longest matching beginning counts.
 
-    A list is used up, its last one stays. What isn't a read and isn't scripted succeeds; a read finds nothing.
+    Each answer of a list is given once, and the last one for ever. Without an answer, writes succeed and reads find nothing.
     """
 
     def answer(sent):
@@ -86,14 +86,14 @@ def script(server, **answers):
 
 
 def vendor(server, clock=None, key=None, left=90, **login):
-    clock = clock or TurnedClock()
+    clock = clock or ManualClock()
     given = {"account": "myorg-acct", "user": "deployer", "role": "DEPLOYER", "warehouse": "DEPLOYING", **login}
     session = Session(Deadline(clock, clock.time() + left), timeouts=Timeouts(1, 1, 5))
     return Snowflake(session, clock, Login(**given), key or pair(), server.url)
 
 
 def context(server, *, deleting=False, previous=None, notes=None, left=90, **secrets):
-    """The secret `reader` is there and empty; `secrets` come besides."""
+    """Return a context with an empty secret `reader` and with `secrets`."""
     client = vendor(server, left=left)
     store = SecretStore(MemorySecrets(**{"reader": None, **secrets}))
     notes = {} if notes is None else notes
@@ -101,17 +101,17 @@ def context(server, *, deleting=False, previous=None, notes=None, left=90, **sec
 
 
 def spec(kind, **given):
-    """The kind's properties, read as strictly as those of a new deployment."""
+    """Parse a resource type's properties, as strictly as for a new deployment."""
     return parse(kind.PROPERTIES, given, strict=True)
 
 
 def sent(server):
-    """All statements, in order."""
+    """Return all statements in order."""
     return [one.body["statement"] for one in server.sent if one.body]
 
 
 def written(server):
-    """Statements that change something, or could."""
+    """Return the statements that change something, or could."""
     return [statement for statement in sent(server) if not statement.startswith(READS)]
 
 

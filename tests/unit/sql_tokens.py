@@ -1,4 +1,4 @@
-"""Snowflake's lexical grammar, as far as statements of ours go: what a server would take each piece of a text for."""
+"""Snowflake's lexical grammar, as far as our statements use it: splits a text into the tokens that a server would see."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f"}
 
 
 class Token(NamedTuple):
-    """`kind` is one of the groups above; `value` is what a name or a text stands for."""
+    """`kind` is one of the groups above; `value` is the value of a name or a text."""
 
     kind: str
     value: str
 
 
 def tokens(text):
-    """Raises ValueError for what no statement of ours holds: comments, dollar quotes, semicolons, quotes left open."""
+    """Raise ValueError for syntax that our statements never have: comments, dollar quotes, semicolons, unclosed quotes."""
     found = []
     for match in _TOKENS.finditer(text):
         kind, piece = match.lastgroup, match[0]
@@ -42,7 +42,7 @@ def tokens(text):
 
 
 def shape(text):
-    """The tokens without the values of names, texts and numbers."""
+    """Return the tokens without the values of names, texts and numbers."""
     return [token.kind if token.kind in ("name", "text", "number") else token.value for token in tokens(text)]
 
 

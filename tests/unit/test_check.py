@@ -1,4 +1,4 @@
-"""What an author hears before anything runs: expressions that can't be, names that aren't, personal data that would leave."""
+"""Checks of contracts before a run: invalid expressions, unknown names, and personal data that would be delivered."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def of_measure(measure: str, type_: str = "integer") -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["weekly_sales", "weekly_sales_by_region", "daily_trades"])
-def test_what_ships_passes(name):
+def test_shipped_contracts_pass(name):
     topic = "stock_trades" if name == "daily_trades" else "sales_orders"
     schema = topic_schema.load(ROOT / "topics" / f"{topic}.avsc", topic)
     assert check.check_file(ROOT / "exports" / f"{name}.toml", schema).name == name
@@ -140,7 +140,7 @@ def test_a_file_is_read_with_all_mistakes_of_both_kinds(tmp_path):
         "`customer`.`region` = 'x'",
     ],
 )
-def test_what_spark_takes_is_taken(where):
+def test_valid_spark_expressions_are_accepted(where):
     assert of_filter(where) == []
 
 
@@ -205,7 +205,7 @@ def test_what_spark_takes_is_taken(where):
         ("line.price > 1", "line.price is neither a field of sales"),
     ],
 )
-def test_what_an_export_may_not_do_is_reported(where, expected_message):
+def test_forbidden_expressions_are_reported(where, expected_message):
     found = of_filter(where)
     assert any(expected_message in message for message in found), found
 
@@ -243,13 +243,13 @@ def test_fields_that_the_source_lacks_are_reported_wherever_they_are_named():
         ),
     ],
 )
-def test_what_the_source_is_not(before, after, key, expected_message):
-    ((place, message),) = findings(BASE.replace(before, after))
-    assert place == key
+def test_mistakes_about_the_source_are_reported(before, after, key, expected_message):
+    ((found_key, message),) = findings(BASE.replace(before, after))
+    assert found_key == key
     assert expected_message in message
 
 
-def test_the_time_of_kafka_is_one():
+def test_kafkas_timestamp_is_a_valid_event_time():
     assert findings(BASE.replace('event_time = "at"', 'event_time = "kafka_timestamp"')) == []
 
 
@@ -289,7 +289,7 @@ def test_checks_see_columns_of_the_file_and_its_totals():
         ("kafka_headers", "the raw record"),
     ],
 )
-def test_personal_data_is_found_in_whatever_it_is_put(expression, carried):
+def test_personal_data_is_found_in_any_expression(expression, carried):
     (key, message), *more = of_column(expression)
     assert key == "column[1]"
     assert f"c contains personal data ({carried}) and has no `personal` entry" in message
@@ -297,7 +297,7 @@ def test_personal_data_is_found_in_whatever_it_is_put(expression, carried):
 
 
 def of_no_text(source: str) -> list[tuple[str, str]]:
-    """What is wrong with it whether or not it is personal."""
+    """Return the findings that don't depend on the text being personal."""
     message = "c is a record, array, map or union; name a field inside it, or explode an array with [explode]"
     return [("column[1]", message)] if source in ("customer", "line", "contacts") else []
 
@@ -306,19 +306,19 @@ def of_no_text(source: str) -> list[tuple[str, str]]:
     "expression",
     ["customer.region", "cast(line.price as string)", "transform(codes, c -> lower(c))[0]", "user.user", "kafka_topic"],
 )
-def test_what_is_not_personal_may_leave(expression):
+def test_data_that_is_not_personal_is_accepted(expression):
     assert of_column(expression) == []
 
 
 @pytest.mark.parametrize("source", ["customer.email", "customer", "line", "line.phone", "contacts", "kafka_raw_value"])
-def test_a_personal_field_must_say_what_happens_to_it(source):
+def test_a_personal_field_needs_a_treatment(source):
     text = BASE + COLUMN + f'from = "{source}"\n{EXPLODE}'
     assert [key for key, message in findings(text) if "personal data" in message] == ["column[1]"]
     kept = findings(text.replace("[explode]", 'personal = { treatment = "keep", reason = "r" }\n[explode]'))
     assert kept == of_no_text(source)
 
 
-def test_a_measure_may_count_people_and_nothing_else_of_theirs():
+def test_a_measure_may_only_count_people():
     assert of_measure("count(distinct customer.email)") == []
     assert of_measure("count_if(customer.email is not null)") == []
     assert of_measure("sum(amount) filter (where customer.region = 'x')") == []
@@ -386,13 +386,13 @@ def type_findings(column: str, *, more: str = "", schema=TYPED) -> list[str]:
         ("text", 'expression = "coalesce(id, place.city)"', None),
     ],
 )
-def test_a_type_that_the_run_would_refuse_is_refused(type_, origin, expected_message):
+def test_a_type_that_a_run_would_refuse_is_reported(type_, origin, expected_message):
     more = '[aggregate]\nno_persons_because = "x"\n' if "measure" in origin else ""
     found = type_findings(f'type = "{type_}"\n{origin}', more=more)
     assert found == [] if expected_message is None else [expected_message in message for message in found] == [True], found
 
 
-def test_a_topic_with_a_time_of_day_has_no_table_that_spark_can_read():
+def test_a_topic_with_a_time_of_day_is_reported():
     schema = {
         "type": "record",
         "name": "R",
@@ -406,13 +406,13 @@ def test_a_topic_with_a_time_of_day_has_no_table_that_spark_can_read():
     assert message.startswith("opens: a time of day, and Spark can't read an Iceberg table that has one")
 
 
-def test_an_item_has_no_name_of_a_field():
+def test_an_item_may_not_have_the_name_of_a_field():
     assert findings(BASE + EXPLODE.replace('as = "line"', 'as = "codes"')) == [
         ("explode.as", "sales has a field codes. Give the item another name")
     ]
 
 
-def test_files_that_are_not_there_are_reported_in_words(tmp_path):
+def test_missing_files_are_reported(tmp_path):
     with pytest.raises(topic_schema.BadSchema) as bad:
         topic_schema.load(tmp_path / "rides.avsc", "rides")
     assert str(bad.value) == f"{tmp_path}/rides.avsc: cannot be read: No such file or directory"

@@ -1,4 +1,4 @@
-"""What is left in places of ours goes when the stack goes, and only then."""
+"""The clean-up deletes left-over data with its stack, and never otherwise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
-from resource_environment import ACCOUNT, REGION, TurnedClock
+from resource_environment import ACCOUNT, REGION, ManualClock
 
 from lambdas import contract
 from lambdas.custom_resources.cleanup import Cleaner
@@ -22,7 +22,7 @@ STACK = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/lakeferry-dev-data/1"
 
 @pytest.fixture
 def leftovers(lake_aws):
-    clock = TurnedClock()
+    clock = ManualClock()
     return Cleaner(boto3.client, "000000000000", Deadline(clock, clock.time() + 90))
 
 
@@ -59,7 +59,7 @@ def test_a_bucket_with_more_objects_than_s3_lists_at_once_is_emptied(leftovers, 
     assert s3.list_objects_v2(Bucket=name)["KeyCount"] == 0
 
 
-def test_a_database_goes_with_its_tables_and_no_other(leftovers, name):
+def test_a_database_is_deleted_with_its_tables_and_no_other(leftovers, name):
     glue = boto3.client("glue")
     for database in (name, f"{name}-other"):
         glue.create_database(DatabaseInput={"Name": database})
@@ -72,15 +72,15 @@ def test_a_database_goes_with_its_tables_and_no_other(leftovers, name):
     assert leftovers.remove({"glue_database": name})
 
 
-def test_without_time_nothing_is_begun_and_nothing_is_claimed(name):
-    clock = TurnedClock()
+def test_without_time_nothing_is_started_and_success_is_not_reported(name):
+    clock = ManualClock()
     late = Cleaner(boto3.client, "000000000000", Deadline(clock, clock.time()))
     assert late.remove({"bucket": name}) is False
     assert late.remove({"glue_database": name}) is False
 
 
 class Refusing:
-    """A client of AWS whose every call ends so."""
+    """An AWS client whose every call raises an error."""
 
     def __init__(self, code):
         self.code = code
@@ -105,8 +105,8 @@ class Refusing:
         ("InvalidInputException", Refused),
     ],
 )
-def test_what_passes_is_waited_for_and_a_refusal_is_reported(what, code, raised):
-    clock = TurnedClock()
+def test_temporary_errors_are_retried_and_a_refusal_is_reported(what, code, raised):
+    clock = ManualClock()
     refused = Cleaner(lambda service: Refusing(code), ACCOUNT, Deadline(clock, clock.time() + 90))
     with pytest.raises(raised) as raised:
         refused.remove({what: "x"})
@@ -114,7 +114,7 @@ def test_what_passes_is_waited_for_and_a_refusal_is_reported(what, code, raised)
 
 
 class KeepsOneObject:
-    """S3, where one object of a bucket can't be removed now: the call succeeds, and names it among its errors."""
+    """S3 that can't remove one object now. The call succeeds, and lists the object among its errors."""
 
     def __init__(self, code):
         self.code = code
@@ -128,7 +128,7 @@ class KeepsOneObject:
 
 @pytest.mark.parametrize(("code", "raised"), [("InternalError", Transient), ("AccessDenied", Denied)])
 def test_an_object_that_s3_can_not_remove_now_is_tried_again(code, raised):
-    clock = TurnedClock()
+    clock = ManualClock()
     leftovers = Cleaner(lambda service: KeepsOneObject(code), ACCOUNT, Deadline(clock, clock.time() + 90))
     with pytest.raises(raised, match=code):
         leftovers.remove({"bucket": "x"})
@@ -143,7 +143,7 @@ class Stacks:
 
 
 @pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"])
-def test_a_stack_that_goes_takes_its_leftovers(status):
+def test_leftovers_are_deleted_with_their_stack(status):
     assert Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_deleting(STACK)
 
 
@@ -151,7 +151,7 @@ def test_a_stack_that_goes_takes_its_leftovers(status):
     "status", ["UPDATE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS", "CREATE_COMPLETE"]
 )
 def test_a_resource_that_only_leaves_the_template_cleans_up_nothing(status):
-    """I20: going over to `keep` removes the resource from a stack that lives on."""
+    """I20: changing to `keep` removes the resource from a stack that continues to exist."""
     assert not Cleaner(lambda service: Stacks(status), ACCOUNT, None).stack_is_deleting(STACK)
 
 
@@ -173,21 +173,21 @@ def event(verb, **properties):
     }
 
 
-def test_only_delete_does_anything():
+def test_only_delete_has_an_effect():
     for verb in ("Create", "Update"):
         assert cleanup.is_complete(event(verb, bucket="x"), Context()) == {"IsComplete": True}
 
 
-def test_another_place_is_another_resource():
-    """CloudFormation deletes the old id after an update: it must never be the one that is in use."""
+def test_another_bucket_is_another_resource():
+    """CloudFormation deletes the old id after an update, which must not be the bucket in use."""
     one, other = (cleanup.on_event(event("Update", bucket=name), Context())["PhysicalResourceId"] for name in ("one", "other"))
     assert one != other
     assert cleanup.on_event(event("Delete", bucket="x"), Context())["PhysicalResourceId"] == "cleanup:bucket:old"
 
 
 @pytest.mark.parametrize("handler", [cleanup.handle, custom_resource.handle])
-def test_the_first_call_names_it_and_the_next_ones_clean_up(handler):
-    """Also where the function serves a vendor's resources too."""
+def test_the_first_call_returns_the_id_and_the_next_ones_clean_up(handler):
+    """This also holds for a function that serves a vendor's resources too."""
     asked = {**event("Create", bucket="x"), "ResourceType": contract.CLEANUP_TYPE}
     named = handler(asked, Context())
     assert named["PhysicalResourceId"] == "cleanup:bucket:x"
@@ -202,7 +202,7 @@ def test_a_stack_of_another_account_cleans_up_nothing():
 
 
 def test_a_failure_is_one_short_message(lake_aws):
-    """The stack isn't there, so its state can't be asked for."""
+    """The stack doesn't exist, so its state can't be read."""
     with pytest.raises(Failed) as raised:
         cleanup.is_complete(event("Delete", bucket="x"), Context())
     assert len(str(raised.value)) < 2_000

@@ -1,4 +1,4 @@
-"""API keys: the secret is stored in the call that made it, and a key without its secret is never kept."""
+"""API keys: the secret is stored in the call that creates it, and a key without its secret is deleted."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_client_can_connect_from_the_secret_alone(server):
     assert all("" not in each.values() for each in fields.values())
 
 
-def test_a_key_whose_secret_was_lost_is_deleted_and_another_is_made(server):
+def test_a_key_whose_secret_was_lost_is_deleted_and_replaced(server):
     making(server, listed("LOST"), listed("ROTATED", f"{NAME}/token"), listed("OTHER", f"{NAME}-other"))
     server.answers[f"DELETE {KEYS}/LOST"] = (204, None)
     ctx = context(server, filled=None)
@@ -106,7 +106,7 @@ def test_a_secret_that_can_not_be_stored_is_reported_and_the_key_is_found_again(
         api_key.create(context(server), key_spec())
 
 
-def test_the_key_that_the_secret_holds_is_kept_whoever_made_it(server):
+def test_the_key_in_the_secret_is_kept_whoever_created_it(server):
     server.answers[f"GET {KEYS}"] = listing(listed("OLD"), listed("KEY", "named by hand"))
     ctx = context(server, filled=json.dumps(KEY))
     assert api_key.find_existing(ctx, key_spec(), "OLD") == ["KEY"]
@@ -130,7 +130,7 @@ def test_a_key_for_something_else_is_not_kept(server, resource):
         (LKC, "cloud", False),
     ],
 )
-def test_a_resource_comes_back_in_other_words(found, service, same):
+def test_a_resource_is_recognised_in_confluents_other_form(found, service, same):
     assert key_services.is_for(listed("K", resource=found), RESOURCES[service]) is same
 
 
@@ -145,7 +145,7 @@ def test_a_key_works_where_its_service_accepts_it_and_another_error_is_no_answer
         assert key_services.works(cloud(server), target, key) is works
 
 
-def test_all_that_bear_the_name_go_when_the_resource_goes(server):
+def test_all_keys_of_the_name_are_deleted_with_the_resource(server):
     keys = [listed("A"), listed("B", f"{NAME}/token-1"), listed("C", f"{NAME}-x"), listed("D", "by hand")]
     server.answers[f"GET {KEYS}"] = listing(*keys)
     server.answers[f"GET {KEYS}/D"] = (200, keys[3])
@@ -181,7 +181,7 @@ def test_two_successes_in_a_row_make_a_key_ready(server, service):
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
-def test_a_flink_gateway_does_not_know_a_new_key_in_four_ways(server, status):
+def test_four_responses_of_the_flink_gateway_mean_an_unknown_key(server, status):
     server.answers[TRIED["flink"]] = (status, {})
     with pytest.raises(InProgress):
         api_key.is_ready(context(server, filled=json.dumps(KEY)), key_spec("flink"), "KEY")
@@ -208,13 +208,13 @@ def test_update_finds_that_a_key_is_gone(server):
 @pytest.mark.parametrize(
     ("service", "missing"), [("kafka", {"environment_id", "cluster_id"}), ("flink", {"environment_id", "region"})]
 )
-def test_a_service_wants_what_it_needs(service, missing):
+def test_each_service_requires_its_properties(service, missing):
     with pytest.raises(BadProperties) as bad:
         spec(api_key, service_account_id=SA, service=service, secret="x")
     assert {name for name, _ in bad.value.problems} == missing
 
 
-def test_every_service_has_its_fields_its_needs_and_its_trial():
+def test_every_service_has_fields_requirements_and_a_test_call():
     assert secret_fields.SERVICES == tuple(SERVICES) == tuple(KEY_SERVICES)
     key = ApiKey("id", Secret("canary"))
     for service in SERVICES:

@@ -1,4 +1,4 @@
-"""Planes: what their answers mean, what counts as gone, and which hosts get a credential."""
+"""Clients of Confluent's APIs: errors, missing objects, pages, and the hosts that receive credentials."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ERRORS = {"errors": [{"status": "403", "detail": "no role", "source": {"pointer"
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (ERRORS, "no role (/spec/region); and this"),
         ({"error_code": 40301, "message": "not allowed"}, "not allowed"),
@@ -49,11 +49,11 @@ ERRORS = {"errors": [{"status": "403", "detail": "no role", "source": {"pointer"
         ([1], ""),
     ],
 )
-def test_what_the_vendor_says_in_each_of_its_forms(body, said):
-    assert detail(body) == said
+def test_error_messages_are_read_in_each_form(body, message):
+    assert detail(body) == message
 
 
-def test_a_long_detail_is_cut():
+def test_a_long_message_is_truncated():
     assert len(detail({"message": "x" * 5000})) == 300
 
 
@@ -74,7 +74,7 @@ def test_a_long_detail_is_cut():
         (302, Refused, "CFL-UNEXPECTED"),
     ],
 )
-def test_each_status_has_its_meaning(status, kind, code, server):
+def test_each_status_has_its_error(status, kind, code, server):
     vendor = cloud(server)
     error = error_from(Response(status, {"X-Request-Id": "req-9"}, ERRORS), "GET /x", vendor.clock, 77.0)
     assert type(error) is kind
@@ -84,7 +84,7 @@ def test_each_status_has_its_meaning(status, kind, code, server):
     assert not isinstance(error, Denied) or error.patience == 77.0
 
 
-def test_a_429_says_how_long(server):
+def test_a_429_has_the_seconds_to_wait(server):
     clock = cloud(server).clock
     assert error_from(Response(429, {"Retry-After": "33"}, None), "x", clock, 0).wait == 33
     assert error_from(Response(429, {}, None), "x", clock, 0).wait == 10
@@ -95,7 +95,7 @@ def test_404_means_gone(server):
     assert server.routes == [THING]
 
 
-def test_403_means_gone_where_the_key_is_seen_to_work(server):
+def test_403_means_gone_if_the_key_works(server):
     server.answers[THING] = (403, {"error_code": 40301, "message": "not allowed"})
     server.answers[PROBE] = listing()
     assert cloud(server).cloud.read("/things/1") is None
@@ -103,14 +103,14 @@ def test_403_means_gone_where_the_key_is_seen_to_work(server):
 
 
 @pytest.mark.parametrize("probe", [(401, b"<html>"), (403, {"message": "no"})])
-def test_403_of_a_dead_key_is_never_gone(server, probe):
+def test_403_of_an_invalid_key_never_means_gone(server, probe):
     server.answers[THING] = (403, {"message": "not allowed"})
     server.answers[PROBE] = probe
     with pytest.raises(Denied):
         cloud(server).cloud.read("/things/1")
 
 
-def test_403_that_names_the_key_is_not_even_probed(server):
+def test_403_that_names_the_key_is_not_probed(server):
     server.answers[THING] = (403, {"errors": [{"detail": "Invalid API Key"}]})
     server.answers[PROBE] = listing()
     with pytest.raises(Denied):
@@ -118,7 +118,7 @@ def test_403_that_names_the_key_is_not_even_probed(server):
     assert server.routes == [THING]
 
 
-def test_401_is_never_gone(server):
+def test_401_never_means_gone(server):
     server.answers[THING] = (401, b"<html>unauthorized</html>")
     server.answers[PROBE] = listing()
     with pytest.raises(Denied) as denied:
@@ -135,7 +135,7 @@ def test_kafka_has_no_403_that_means_gone(server):
     assert denied.value.patience == 1200
 
 
-def test_a_delete_of_what_is_gone_is_quiet_and_one_that_is_denied_is_not(server):
+def test_deleting_a_missing_object_succeeds_and_a_denied_delete_fails(server):
     assert cloud(server).cloud.delete("/things/1") is None
     server.answers["DELETE /things/1"] = (403, {})
     with pytest.raises(Denied):
@@ -174,7 +174,7 @@ def test_only_a_call_that_changes_nothing_twice_is_repeated(server):
         rest.patch("/things", {}, repeatable=False)
 
 
-def test_pages_that_lead_in_a_circle_end(server):
+def test_a_cycle_of_pages_ends(server):
     circle = {"": "one", "one": "two", "two": "one"}
     server.answers["GET /things"] = lambda sent: listing(
         {"id": sent.query.get("page_token", "")}, following="/x?page_token=" + circle[sent.query.get("page_token", "")]
@@ -184,7 +184,7 @@ def test_pages_that_lead_in_a_circle_end(server):
 
 
 @pytest.mark.parametrize("body", [None, [], b"[1, 2]", {"data": None}, {"data": {"id": 1}}, {"metadata": [], "data": [7]}])
-def test_a_list_of_another_form_is_no_traceback(server, body):
+def test_a_malformed_list_is_an_error_of_ours(server, body):
     server.answers["GET /things"] = (200, body)
     try:
         found = cloud(server).cloud.pages("/things")
@@ -197,7 +197,7 @@ NAMES = st.sampled_from(["id", "data", "spec", "phase", "a", "b"])
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(NAMES, x), max_leaves=6))
-def test_any_answer_can_be_read(body):
+def test_any_error_body_can_be_read(body):
     assert isinstance(text(body, "spec", "phase"), str)
     assert all(isinstance(item, dict) for item in objects(body, "data"))
     get_path(body, "a", "b")
@@ -215,7 +215,7 @@ def test_any_answer_can_be_read(body):
         "https://10.0.0.1",
     ],
 )
-def test_no_credential_goes_to_a_host_that_an_answer_merely_names(server, endpoint):
+def test_no_credential_is_sent_to_a_host_named_in_a_response(server, endpoint):
     server.answers[f"GET /cmk/v2/clusters/{LKC}"] = (200, {"spec": {"http_endpoint": endpoint}})
     with pytest.raises(LakeferryError) as refused:
         cloud(server).kafka(ENV, LKC, ApiKey("k", Secret("canary")))
@@ -233,7 +233,7 @@ def test_no_credential_goes_to_a_host_that_an_answer_merely_names(server, endpoi
 )
 def test_of_the_real_vendor_only_its_own_hosts_are_trusted(endpoint, trusted):
     class Session:
-        """Of the vendor's host, only the cluster's answer is needed."""
+        """Serves the vendor's host, of which only the cluster's response is needed."""
 
         def call(self, method, url, **given):
             assert url.startswith("https://api.confluent.cloud/cmk/")
@@ -248,19 +248,19 @@ def test_of_the_real_vendor_only_its_own_hosts_are_trusted(endpoint, trusted):
 
 
 @pytest.mark.parametrize("url", ["http://api.confluent.cloud", "http://10.0.0.1:80", "file:///etc"])
-def test_an_unsafe_control_plane_is_refused_at_once(url):
+def test_an_unsafe_control_plane_is_refused(url):
     with pytest.raises(LakeferryError):
         Confluent(None, None, ApiKey("k", Secret("canary")), url)
 
 
-def test_the_organization_is_asked_for_once(server):
+def test_the_organization_is_read_once(server):
     server.answers["GET /org/v2/organizations"] = listing({"id": ORG})
     vendor = cloud(server)
     assert vendor.organization_id == vendor.organization_id == ORG
     assert len(server.sent) == 1
 
 
-def test_what_is_around_a_plane_may_be_missing_late_or_failed(server):
+def test_the_cluster_of_a_client_may_be_missing_pending_or_failed(server):
     vendor = cloud(server)
     with pytest.raises(ParentMissing):
         vendor.kafka(ENV, LKC, ApiKey("k", Secret("s")))
@@ -297,7 +297,7 @@ def test_a_segment_stays_one_segment(segments, written):
 
 
 @pytest.mark.parametrize("segment", ["", ".", ".."])
-def test_a_segment_that_leads_elsewhere_is_refused(segment):
+def test_a_segment_that_changes_the_path_is_refused(segment):
     with pytest.raises(LakeferryError):
         path("org", "v2", "environments", segment)
 
@@ -327,7 +327,7 @@ def test_resource_names(scope, written):
     assert crn.SCOPES[scope](PLACE) == written
 
 
-def test_every_scope_says_what_it_needs_and_uses_all_of_it():
+def test_every_scope_uses_exactly_the_values_that_it_requires():
     assert crn.SCOPES.keys() == crn.NEEDS.keys()
     for scope, needs in crn.NEEDS.items():
         marked = crn.CrnScope("org", **{name: f"<{name}>" for name in needs})

@@ -1,4 +1,4 @@
-"""Statements: a text is a name, an old text is undone before a new one runs, and the record goes last."""
+"""Flink statements: the name depends on the text, an old text is undone before a new one runs, the record is deleted last."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def gone(server, name):
     server.answers.pop(f"GET {STATEMENTS}/{name}", None)
 
 
-def test_a_name_fits_with_its_undo_into_what_the_gateway_takes(server):
+def test_names_of_statement_and_undo_are_short_enough(server):
     server.answers[f"POST {STATEMENTS}"] = (201, {})
     assert flink_statement.create(context(server), statement_spec(properties={"sql.state-ttl": "7 d"})) != NOW
     assert flink_statement.create(context(server), statement_spec()) == NOW
@@ -91,7 +91,7 @@ def test_a_failed_statement_is_reported_and_a_stopped_one_started(server):
     assert "execution_mode" not in body["spec"]
 
 
-def test_nothing_is_written_where_only_blanks_and_comments_differ(server):
+def test_other_blanks_and_comments_change_nothing(server):
     there(server, NOW, "RUNNING")
     same = statement_spec(sql="-- why\nCREATE  TABLE t\n AS SELECT 1 ;\n")
     flink_statement.update(context(server), same, NOW)
@@ -99,7 +99,7 @@ def test_nothing_is_written_where_only_blanks_and_comments_differ(server):
     assert wrote(server) == []
 
 
-def test_another_text_is_another_statement_also_where_the_old_one_was_undone(server):
+def test_another_text_is_another_statement_even_after_an_undo(server):
     there(server, NOW, "STOPPED")
     with pytest.raises(ReplacementRequired):
         flink_statement.update(context(server, notes={"undone": NOW}), statement_spec(sql="CREATE TABLE t AS SELECT 2"), NOW)
@@ -109,7 +109,7 @@ def test_another_text_is_another_statement_also_where_the_old_one_was_undone(ser
 
 
 def test_an_edit_of_a_statement_whose_topic_is_a_table_is_refused_before_anything_happens(server):
-    """Else its topic would have to be dropped, which Confluent refuses while Tableflow reads it."""
+    """Its topic would have to be dropped, which Confluent refuses while Tableflow reads it."""
     there(server, NOW, "RUNNING")
     edited = statement_spec(sql="CREATE TABLE t AS SELECT 2", tableflow_topics=["t"])
     with pytest.raises(Refused, match=f"statement {NOW} writes t") as refused:
@@ -120,7 +120,7 @@ def test_an_edit_of_a_statement_whose_topic_is_a_table_is_refused_before_anythin
 
 
 def test_a_statement_that_a_change_undid_before_it_was_rolled_back_is_not_resumed(server):
-    """What it writes to may be gone."""
+    """Its target may no longer exist."""
     there(server, NOW, "STOPPED", stopped=True)
     for verb in (flink_statement.update, flink_statement.is_ready):
         with pytest.raises(ReplacementRequired, match="was undone"):
@@ -132,7 +132,7 @@ def test_a_statement_that_a_change_undid_before_it_was_rolled_back_is_not_resume
     assert wrote(server) == []
 
 
-def test_a_statement_moves_to_another_pool_by_way_of_a_stop(server):
+def test_a_statement_is_stopped_to_move_to_another_pool(server):
     there(server, NOW, "RUNNING")
     moved = statement_spec(compute_pool_id="lfcp-2")
     with pytest.raises(InProgress):
@@ -184,7 +184,7 @@ def test_an_undo_that_fails_is_reported_and_tried_again(server):
     assert [route for route, _ in wrote(server)] == [f"DELETE {STATEMENTS}/{NOW}-undo"]
 
 
-def test_what_is_to_be_deleted_is_there_until_its_undo_has_run(server):
+def test_a_deleted_statement_exists_until_its_undo_has_run(server):
     server.answers[f"GET {STATEMENTS}"] = listing({"name": OLD}, {"name": f"{NOW}-undo"}, {"name": NAME}, {"name": NOW + "x"})
     there(server, NOW, "RUNNING")
     assert flink_statement.find_existing(context(server, deleting=True), statement_spec(), None) == sorted([OLD, NOW])
@@ -196,7 +196,7 @@ def test_what_is_to_be_deleted_is_there_until_its_undo_has_run(server):
     assert flink_statement.find_existing(context(server), statement_spec(), OLD) == []
 
 
-def test_an_undo_that_is_left_goes_before_the_statement_is_made_again(server):
+def test_an_old_undo_is_removed_before_the_statement_is_created_again(server):
     there(server, f"{NOW}-undo", "COMPLETED")
     with pytest.raises(InProgress):
         flink_statement.create(context(server), statement_spec())
@@ -210,7 +210,7 @@ def test_several_statements_in_one_are_refused(sql):
 
 
 @pytest.mark.parametrize("sql", ["SELECT ';'", "SELECT `a;b`;", "SELECT 1 -- no; more\n;", "SELECT 1 /* ; */;;"])
-def test_a_semicolon_inside_or_at_the_end_is_none(sql):
+def test_a_semicolon_in_a_text_or_at_the_end_is_no_separator(sql):
     assert statement_spec(sql=sql)
 
 
@@ -228,17 +228,17 @@ def test_a_semicolon_inside_or_at_the_end_is_none(sql):
         ("SELECT 4/2", "SELECT 4 / 2", False),
     ],
 )
-def test_what_of_a_text_matters(one, other, same):
+def test_which_differences_of_a_text_matter(one, other, same):
     assert (normalized(one) == normalized(other)) is same
     assert (fingerprint(one, {}) == fingerprint(other, {})) is same
 
 
 @given(st.text(st.sampled_from(list("ab '`-/*\n;")), max_size=30))
-def test_what_is_normal_stays_as_it_is(sql):
+def test_a_normalised_text_stays_the_same(sql):
     assert normalized(normalized(sql)) == normalized(sql)
 
 
-def test_properties_are_part_of_the_mark_in_any_order():
+def test_the_mark_includes_properties_in_any_order():
     assert (
         fingerprint(SQL, {"a": "1", "b": "2"}) == fingerprint(SQL, {"b": "2", "a": "1"}) != fingerprint(SQL, {"a": "1", "b": "3"})
     )
@@ -256,7 +256,7 @@ def folders():
 
 
 @pytest.mark.parametrize("folder", folders(), ids=lambda path: path.name)
-def test_each_shipped_statement_makes_the_table_of_its_folder_and_undoes_just_that(folder):
+def test_each_shipped_statement_creates_its_folders_table_and_undoes_only_that(folder):
     create, undo = ((folder / f"{name}.sql").read_text() for name in ("create", "undo"))
     file = folder / "properties.toml"
     properties = tomllib.loads(file.read_text()) if file.exists() else {}
@@ -285,7 +285,7 @@ def test_each_shipped_statement_makes_the_table_of_its_folder_and_undoes_just_th
 )
 def test_columns_of_the_shipped_statements(name, columns):
     query = re.split(r"\)\s*AS\b", normalized((FLINK / name / "create.sql").read_text()), maxsplit=1)[1]
-    # sqlglot doesn't know Flink's window functions; any table will do in their place.
+    # sqlglot doesn't know Flink's window functions; any table can replace them.
     parsed = sqlglot.parse_one(re.sub(r"TABLE\(TUMBLE\(.*?MINUTE\)\)", "windows", query), read="mysql")
     assert parsed.named_selects == columns.split()
 

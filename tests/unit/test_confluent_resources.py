@@ -1,4 +1,4 @@
-"""What the simulator's lives don't show of Confluent's resource types: values set by hand, failures, look-alikes, refusals."""
+"""Confluent's resource types beyond the simulator's lives: values set by hand, failures, similar objects, refusals."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_an_object_that_is_gone_is_reported_as_missing(server):
             verb(context(server), spec(environment), ENV)
 
 
-def test_what_was_in_an_environment_that_is_gone_is_gone(server):
+def test_objects_are_gone_with_their_environment(server):
     server.answers["GET /cmk/v2/clusters"] = (403, {"message": "no"})
     assert kafka_cluster.find_existing(context(server, deleting=True), cluster_spec(), None) == []
     with pytest.raises(Denied):
@@ -209,7 +209,7 @@ def test_a_cluster_is_not_ready_before_its_schema_registry(server):
         ({}, {"max_ecku": "4", "type": "Basic"}, {"config": {"kind": "Standard", "max_ecku": 4}}),
     ],
 )
-def test_a_cluster_is_brought_to_what_is_wanted_and_never_downgraded(server, now, wanted, sent):
+def test_a_cluster_is_updated_and_never_downgraded(server, now, wanted, sent):
     server.answers[f"GET {CLUSTER}"] = (200, {"spec": {"display_name": NAME, "config": {"kind": "Standard"}, **now}})
     server.answers[f"PATCH {CLUSTER}"] = (200, {})
     kafka_cluster.update(context(server), cluster_spec(**wanted), LKC)
@@ -217,7 +217,7 @@ def test_a_cluster_is_brought_to_what_is_wanted_and_never_downgraded(server, now
     assert wrote(server) == ([(f"PATCH {CLUSTER}", body)] if sent else [])
 
 
-def test_a_pool_s_size_is_one_that_confluent_sells():
+def test_a_pools_size_is_one_that_confluent_offers():
     with pytest.raises(BadProperties):
         pool_spec(max_cfu="7")
 
@@ -233,7 +233,7 @@ def test_a_provider_integration_that_is_in_use_is_not_deleted(server):
 
 
 def test_a_service_account_takes_its_role_bindings_with_it(server):
-    """Delete also bindings that nobody knows of any more; those of others stay."""
+    """Delete its role bindings even if no resource knows them, and keep those of others."""
     bindings, account = "/iam/v2/role-bindings", f"/iam/v2/service-accounts/{SA}"
     wanted = {"principal": f"User:{SA}", "crn_pattern": f"crn://confluent.cloud/organization={ORG}"}
 
@@ -247,7 +247,7 @@ def test_a_service_account_takes_its_role_bindings_with_it(server):
     assert [what for what, _ in wrote(server)] == [f"DELETE {bindings}/rb-1", f"DELETE {bindings}/rb-2", f"DELETE {account}"]
 
 
-def test_a_role_binding_is_told_from_similar_ones(server):
+def test_a_role_binding_is_distinguished_from_similar_ones(server):
     crn = f"crn://confluent.cloud/organization={ORG}/environment={ENV}/cloud-cluster={LKC}/kafka={LKC}/topic=a*"
     body = {"principal": f"User:{SA}", "role_name": "ResourceOwner", "crn_pattern": crn}
     encoded = {**body, "crn_pattern": crn.replace("*", "%2A")}
@@ -258,7 +258,7 @@ def test_a_role_binding_is_told_from_similar_ones(server):
 
 
 @pytest.mark.parametrize(("scope", "missing"), [("topic", {"name"}), ("subject", {"schema_registry_id", "name"})])
-def test_role_binding_wants_what_its_scope_needs(scope, missing):
+def test_a_role_binding_requires_the_values_of_its_scope(scope, missing):
     with pytest.raises(BadProperties) as bad:
         spec(role_binding, service_account_id=SA, role="x", scope=scope, **IN_CLUSTER)
     assert {name for name, _ in bad.value.problems} == missing
@@ -275,7 +275,7 @@ ACL = {
 }
 
 
-def test_an_acl_is_told_from_similar_ones(server):
+def test_an_acl_is_distinguished_from_similar_ones(server):
     server.answers[f"GET {KAFKA}/acls"] = listing({**ACL, "operation": "WRITE"})
     assert acl.find_existing(context(server), acl_spec(), None) == []
     acl.delete(context(server), acl_spec(), "x")
@@ -284,7 +284,7 @@ def test_an_acl_is_told_from_similar_ones(server):
 
 
 def test_acls_of_several_names_follow_the_names(server):
-    """Send one call for all that are missing, and one for each that goes; what others have stays."""
+    """Send one call for all missing ACLs, and one for each to delete. ACLs of others stay."""
     both, foreign = acl_spec(resource_names=["a", "b"]), {**ACL, "resource_name": "foreign"}
     server.answers[f"POST {KAFKA}/acls:batch"] = (201, None)
     server.answers[f"POST {KAFKA}/acls"] = (201, None)
@@ -313,7 +313,7 @@ def test_acls_of_several_names_follow_the_names(server):
 @pytest.mark.parametrize(
     "wide", [{"operation": "ANY"}, {"resource_type": "ANY"}, {"pattern_type": "MATCH"}, {"permission": "ANY"}]
 )
-def test_acl_words_that_only_filters_know_are_refused(wide):
+def test_acl_values_that_are_for_filters_only_are_refused(wide):
     with pytest.raises(BadProperties):
         acl_spec(**wide)
 
@@ -325,7 +325,7 @@ def test_acl_words_that_only_filters_know_are_refused(wide):
     ("message", "error"),
     [("Topic 'trades' already exists.", Conflict), ("Topic 'trades' is marked for deletion.", InProgress), ("Bad name", Refused)],
 )
-def test_topic_create_reads_what_a_400_means(server, message, error):
+def test_creating_a_topic_distinguishes_errors_with_status_400(server, message, error):
     server.answers[f"POST {KAFKA}/topics"] = (400, {"error_code": 40002, "message": message})
     with pytest.raises(error) as raised:
         topic.create(context(server), topic_spec())
@@ -363,7 +363,7 @@ def test_a_schema_is_registered_where_its_content_differs(server, now, wanted, w
     assert outputs == {"subject": "orders-value", "schema_id": "7", "version": "2"}
 
 
-def test_a_subject_of_which_only_the_soft_delete_came_through_is_still_to_be_deleted(server):
+def test_a_soft_deleted_subject_is_still_to_be_deleted(server):
     server.answers["GET /subjects"] = lambda sent: (
         200,
         ["orders-value", "orders-value-2"] if sent.query["deleted"] == "true" else [],
@@ -374,7 +374,7 @@ def test_a_subject_of_which_only_the_soft_delete_came_through_is_still_to_be_del
     assert schema.find_existing(context(server), schema_spec(), None) == []
 
 
-def test_a_schema_that_is_no_json_is_refused_before_anything_is_made():
+def test_a_schema_that_is_not_json_is_refused_before_anything_is_created():
     with pytest.raises(BadProperties, match="is not JSON"):
         schema_spec(schema="message A {}")
 
@@ -409,7 +409,7 @@ def test_a_connector_s_invalid_configuration_is_reported_setting_by_setting(serv
 
 
 @pytest.mark.parametrize("given", [{"quickstart": ""}, {"schema": "{}"}, {"secret_config": {"a": "b#c"}}])
-def test_connector_properties_that_do_not_fit(given):
+def test_connector_properties_that_contradict_each_other(given):
     with pytest.raises(BadProperties):
         connector_spec(**given)
 
@@ -446,7 +446,7 @@ def test_a_masked_value_of_a_connector_counts_as_unchanged(server):
     assert len(server.writes()) == before
 
 
-def test_a_connector_s_delete_is_judged_by_the_body_not_by_the_status(server):
+def test_the_result_of_deleting_a_connector_is_in_the_body(server):
     server.answers[f"DELETE {CONNECTORS}/{NAME}"] = [(200, {"error": {"message": "busy"}}), (200, {"error": None})]
     with pytest.raises(Transient, match="busy"):
         connector.delete(context(server), connector_spec(), NAME)

@@ -1,4 +1,4 @@
-"""All kinds have one shape, and what stacks are told of them is true."""
+"""All resource types have the same interface, and the contract with the stacks is correct."""
 
 from __future__ import annotations
 

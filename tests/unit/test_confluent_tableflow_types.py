@@ -1,4 +1,4 @@
-"""Tableflow topics and catalog integrations: settings that the simulator doesn't have, and the faults that pass or stay."""
+"""Tableflow topics and catalog integrations: settings that the simulator doesn't have, temporary and permanent faults."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_create_with_everything_set(server):
         **PLACE,
         "storage": {"kind": "Managed"},
         "table_formats": ["DELTA", "ICEBERG"],
-        # Beside error_handling, the deprecated record_failure_strategy would break creation.
+        # With error_handling, the deprecated record_failure_strategy would make creation fail.
         "config": {
             "retention_ms": "86400000",
             "data_retention_ms": "2592000000",
@@ -87,7 +87,7 @@ def test_create_with_everything_set(server):
         (400, "something else", Refused, "CFL-INVALID"),
     ],
 )
-def test_create_reads_what_a_refusal_means(server, status, message, error, code):
+def test_creation_distinguishes_refusals(server, status, message, error, code):
     server.answers[f"POST {ROUTE}"] = (status, {"errors": [{"detail": message}]})
     with pytest.raises(error) as raised:
         tableflow_topic.create(context(server), tableflow_spec())
@@ -122,7 +122,7 @@ def test_not_ready_while_pending_or_without_a_path(server):
         ({"phase": "FAILED", "status": {"error_message": "Bucket is not empty"}}, "CFL-STORAGE-NOT-EMPTY"),
     ],
 )
-def test_one_that_failed_or_is_suspended_is_resumed_and_reported(server, given, code):
+def test_a_failed_or_suspended_topic_is_resumed_and_reported(server, given, code):
     there(server, **{"status": {"error_message": "record at offset 7"}, **given})
     result = context(server)
     for seconds, resumed in ((0, 1), (5, 1), (60, 2)):
@@ -164,7 +164,7 @@ def test_the_catalog_is_awaited_where_asked(server):
 @pytest.mark.parametrize("broken", [{"phase": "FAILED"}, {"suspended": True}])
 @pytest.mark.parametrize("kind", [tableflow_topic, catalog_integration])
 def test_a_catalog_integration_that_failed_is_resumed_once_a_minute_and_reported(server, kind, broken):
-    """The topic itself runs and doesn't report it."""
+    """The topic itself runs, and its resource doesn't report the failure."""
     with_catalog(server, **{"message": "no glue:CreateTable", **broken})
     given = tableflow_spec(await_catalog="true") if kind is tableflow_topic else catalog_spec()
     result = context(server)
@@ -207,12 +207,12 @@ def test_other_storage_needs_another_table(server, wanted):
         tableflow_topic.update(context(server), tableflow_spec(**wanted), "trades")
 
 
-def test_one_that_is_gone_is_reported(server):
+def test_a_missing_topic_is_reported(server):
     with pytest.raises(ResourceMissing):
         tableflow_topic.update(context(server), tableflow_spec(), "trades")
 
 
-def test_a_dead_key_means_gone_only_where_the_cluster_is_gone_too(server):
+def test_an_invalid_key_means_gone_only_if_the_cluster_is_gone(server):
     result = context(server, deleting=True)
     server.answers[f"GET {TOPIC}"] = (401, b"<html>")
     with pytest.raises(Exception, match="401"):
@@ -232,7 +232,7 @@ def test_a_dead_key_means_gone_only_where_the_cluster_is_gone_too(server):
         ({"error_handling": "IGNORE"}, "error_handling"),
     ],
 )
-def test_properties_that_do_not_fit(given, named):
+def test_properties_that_contradict_each_other(given, named):
     with pytest.raises(BadProperties) as bad:
         tableflow_spec(**given)
     assert named in dict(bad.value.problems)

@@ -1,4 +1,4 @@
-"""What a contract must fulfil beyond the form of its keys: each rule finds its mistake, at its key and its line."""
+"""The rules of contracts between keys: each finds its mistake, with key and line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from exports.contract import Contract
 from exports.contract_rules import fits
 from exports.toml_model import BadFile
 
-#: A small whole contract; what a test is about is put in place of a line, or added at the end.
+#: A small valid contract. Tests replace a line, or append one.
 BASE = """name = "sales"
 version = 1
 title = "Sales"
@@ -56,7 +56,7 @@ AGGREGATE = BASE + COLUMN.format(name="n", type="integer", more='measure = "coun
 
 
 def problems(text: str) -> list[tuple[str, str]]:
-    """(key, message) of everything that is wrong; each has a line, which is that of the key's own text."""
+    """Return (key, message) of all problems. Each line must be the one that has the key."""
     with pytest.raises(BadFile) as bad:
         contracts.parse(text, name="sales.toml")
     lines = text.splitlines()
@@ -71,7 +71,7 @@ def with_column(name: str = "c", type_: str = "text", more: str = "") -> str:
     return BASE + COLUMN.format(name=name, type=type_, more=more)
 
 
-def test_the_base_is_whole():
+def test_the_base_is_valid():
     contract = contracts.parse(BASE, name="sales.toml")
     assert isinstance(contract, Contract)
     assert contract.sha256 == hashlib.sha256(BASE.encode()).hexdigest()
@@ -79,13 +79,13 @@ def test_the_base_is_whole():
 
 
 @pytest.mark.parametrize("name", contracts.shipped())
-def test_what_ships_is_whole(name):
+def test_shipped_contracts_are_valid(name):
     text = resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")
     assert contracts.load(name) == contracts.parse(text, name=name)
     assert contracts.load(name).name == name
 
 
-def test_personal_data_of_the_shipped_sales_does_not_leave_readable():
+def test_the_shipped_sales_deliver_no_readable_personal_data():
     treated = {c.source: c.personal.treatment for c in contracts.load("weekly_sales").column if c.personal}
     assert treated == {
         "customer.customer_id": "hash",
@@ -207,12 +207,12 @@ def test_personal_data_of_the_shipped_sales_does_not_leave_readable():
 )
 def test_each_rule_finds_its_mistake(text, key, message):
     found = problems(text)
-    assert [place for place, _ in found if place == key], found
-    assert any(message in result for place, result in found if place == key), found
-    assert len({place.partition(".")[0].partition("[")[0] for place, _ in found}) == 1
+    assert [path for path, _ in found if path == key], found
+    assert any(message in result for path, result in found if path == key), found
+    assert len({path.partition(".")[0].partition("[")[0] for path, _ in found}) == 1
 
 
-def test_nothing_is_delivered():
+def test_a_contract_without_delivered_columns():
     dropped = BASE.replace('description = "Id."', 'description = "Id."\npersonal = { treatment = "drop" }').replace(
         'description = "Amount."', 'description = "Amount."\npersonal = { treatment = "drop" }'
     )
@@ -221,24 +221,24 @@ def test_nothing_is_delivered():
     assert "delivery.order_by[0]" in {one.key for one in bad.value.problems}
 
 
-def test_a_group_needs_something_to_group_by():
+def test_an_aggregate_needs_a_grouping_column():
     measures = BASE.partition("[[column]]")[0] + COLUMN.format(name="n", type="integer", more='measure = "count(*)"')
     whole = measures + '[aggregate]\nno_persons_because = "none"\n[delivery]\norder_by = ["n"]\n'
     with pytest.raises(BadFile, match="there is nothing to group by"):
         contracts.parse(whole, name="sales.toml")
 
 
-@pytest.mark.parametrize(("null_text", "nullable", "is_told"), [("", True, True), ("-", True, False), ("", False, False)])
-def test_gaps_of_a_file_of_one_column_need_a_text(null_text, nullable, is_told):
+@pytest.mark.parametrize(("null_text", "nullable", "is_reported"), [("", True, True), ("-", True, False), ("", False, False)])
+def test_null_in_a_file_of_one_column_needs_a_text(null_text, nullable, is_reported):
     text = BASE.partition("[[column]]")[0] + COLUMN.format(name="id", type="text", more=f"nullable = {str(nullable).lower()}")
     text += f'[delivery]\norder_by = ["id"]\nnull_text = "{null_text}"\n'
-    if is_told:
+    if is_reported:
         assert problems(text)[0][0] == "delivery.null_text"
     else:
         assert contracts.parse(text, name="sales.toml").delivery.null_text == null_text
 
 
-def test_mistakes_of_form_and_of_rules_come_together():
+def test_mistakes_of_form_and_of_rules_are_reported_together():
     text = with_column("id", more='personal = { treatment = "hash" }').replace("version = 1", "version = 0")
     assert [key for key, _ in problems(text)] == ["version", "column[0].name", "column[2].name", "column[2].personal"]
 
@@ -284,7 +284,7 @@ def test_a_contract_is_found_by_name_or_path(tmp_path):
         contracts.load(str(file))
 
 
-def test_what_a_column_takes_over_and_what_it_delivers():
+def test_which_fields_a_column_reads_and_delivers():
     columns = {column.name: column for column in samples.contract(samples.TRADES).column}
     assert columns["hour"].field is None
     assert columns["side"].field == "side"

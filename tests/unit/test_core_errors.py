@@ -1,4 +1,4 @@
-"""Errors of lambdas: messages say what happened and what to do, the drawn hierarchy is the real one."""
+"""Errors of the functions: messages have cause and remedy, and the documented hierarchy is the real one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lambdas.shared import errors
 from lambdas.shared.errors import LakeferryError
 
 
-def test_a_message_says_what_happened_and_what_to_do():
+def test_a_message_has_cause_and_remedy():
     error = LakeferryError(errors.UNREACHABLE, "GET /x: no answer")
     error.doing = "creating topic Trades: "
     assert str(error).startswith("NET-UNREACHABLE  creating topic Trades: GET /x: no answer. What to do: Look at")

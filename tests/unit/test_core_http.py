@@ -1,4 +1,4 @@
-"""The session against a real server on loopback: what it repeats, how long it waits, where it sends nothing."""
+"""The HTTP session with a loopback server: what it retries, how long it waits, and which addresses it refuses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import threading
 
 import pytest
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 from scripted_server import Scripted, cut_short, dripping, held, reset
 
 from lambdas.shared.clock import Deadline
@@ -21,7 +21,7 @@ GET, POST = "GET /it", "POST /it"
 
 @pytest.fixture
 def clock():
-    return TurnedClock()
+    return ManualClock()
 
 
 def session(clock, seconds=90.0, spread=0.0, **timeouts):
@@ -62,13 +62,13 @@ def test_a_get_is_repeated_after_a_failure_of_the_server(server, clock, status):
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 501])
-def test_what_would_fail_again_is_not_repeated(server, clock, status):
+def test_permanent_errors_are_not_retried(server, clock, status):
     server.answers[GET] = (status, {})
     assert call(server, clock).status == status
     assert len(server.sent) == 1
 
 
-def test_a_post_is_not_repeated_when_it_may_have_had_its_effect(server, clock):
+def test_a_post_is_not_repeated_if_it_may_have_had_an_effect(server, clock):
     server.answers[POST] = [(500, {}), (200, {})]
     assert call(server, clock, "POST", body={}).status == 500
     server.answers[POST] = [reset, (200, {})]
@@ -77,7 +77,7 @@ def test_a_post_is_not_repeated_when_it_may_have_had_its_effect(server, clock):
     assert server.routes == [POST, POST]
 
 
-def test_a_post_that_may_be_made_twice_is_repeated(server, clock):
+def test_an_idempotent_post_is_repeated(server, clock):
     server.answers[POST] = [reset, (500, {}), (200, {})]
     assert call(server, clock, "POST", body={}, repeatable=True).status == 200
 
@@ -89,7 +89,7 @@ def test_a_get_is_repeated_after_a_broken_answer(server, clock, answer):
 
 
 @pytest.mark.parametrize("answer", [reset, cut_short, (200, b'{"data": ['), (200, b"<html>down</html>")])
-def test_a_broken_answer_is_reported_when_it_stays(server, clock, answer):
+def test_a_repeatedly_broken_answer_is_reported(server, clock, answer):
     server.answers[GET] = answer
     with pytest.raises(ResponseLost) as broken:
         call(server, clock, key=KEY)
@@ -105,7 +105,7 @@ def test_a_body_that_never_comes_ends_the_call(server, clock):
     event.set()
 
 
-def test_a_body_that_drips_ends_with_the_call_s_own_time(server, clock):
+def test_a_slow_body_ends_with_the_time_limit_of_the_call(server, clock):
     def a_second():
         clock.now += 1
 
@@ -131,46 +131,46 @@ def test_a_compressed_body_is_measured_unpacked(server, clock):
     [({"Retry-After": "7"}, 7), ({"X-RateLimit-Reset": "11"}, 11), ({"Retry-After": "x", "X-RateLimit-Reset": "3"}, 3)],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_429_is_waited_for_as_asked(server, clock, headers, wait, method):
+def test_a_429_is_retried_after_the_given_time(server, clock, headers, wait, method):
     server.answers[f"{method} /it"] = [(429, None, headers), (200, {})]
     assert call(server, clock, method).status == 200
     assert clock.slept == [wait]
 
 
-def test_a_date_to_come_back_at_is_understood(server, clock):
+def test_a_retry_after_date_is_understood(server, clock):
     server.answers[GET] = [(429, None, {"Retry-After": "Mon, 21 Sep 2026 14:13:30 GMT"}), (200, {})]
     assert call(server, clock).status == 200
     assert clock.slept == [10.0]
 
 
-def test_waits_grow_without_a_header_and_are_spread(server, clock):
+def test_waits_grow_without_a_header_and_are_randomised(server, clock):
     server.answers[GET] = (429, None)
     assert call(server, clock).status == 429
     assert clock.slept == [0.5, 1.0, 2.0]
-    other = TurnedClock()
+    other = ManualClock()
     call(server, other, spread=1.0)
     assert other.slept == [1.0, 2.0, 4.0]
 
 
-def test_an_asked_wait_is_spread_too_but_never_shortened(server, clock):
+def test_a_given_wait_is_randomised_and_never_shortened(server, clock):
     server.answers[GET] = [(429, None, {"Retry-After": "7"}), (200, {})]
     call(server, clock, spread=0.5)
     assert clock.slept == [7.5]
 
 
-def test_a_wait_beyond_the_deadline_is_not_begun(server, clock):
+def test_a_wait_beyond_the_deadline_is_not_started(server, clock):
     server.answers[GET] = (429, None, {"Retry-After": "120"})
     assert call(server, clock, seconds=100).status == 429
     assert clock.slept == []
 
 
-def test_no_call_is_begun_without_time(server, clock):
+def test_no_call_is_started_without_time(server, clock):
     with pytest.raises(OutOfTime):
         call(server, clock, seconds=0.5)
     assert server.sent == []
 
 
-def test_a_closed_port_means_that_nothing_was_sent(clock):
+def test_a_refused_connection_means_that_nothing_was_sent(clock):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -179,7 +179,7 @@ def test_a_closed_port_means_that_nothing_was_sent(clock):
     assert len(clock.slept) == 3
 
 
-def test_a_server_without_tls_is_not_talked_to(server, clock):
+def test_a_server_without_tls_is_refused(server, clock):
     with pytest.raises(NotSent) as refused:
         session(clock).call("GET", server.url.replace("http:", "https:") + "/it", key=KEY)
     assert refused.value.row.code == "NET-TLS"
@@ -197,7 +197,7 @@ def test_a_server_without_tls_is_not_talked_to(server, clock):
         "it",
     ],
 )
-def test_unsafe_addresses_get_nothing(clock, url):
+def test_unsafe_addresses_are_refused(clock, url):
     with pytest.raises(LakeferryError) as refused:
         session(clock).call("GET", url, key=KEY)
     assert refused.value.row.code == "NET-ADDRESS"

@@ -1,4 +1,4 @@
-"""Properties as CloudFormation sends them: all text, sometimes old, sometimes wrong in several places."""
+"""Properties as CloudFormation sends them: all as text, sometimes from an earlier release, sometimes with several mistakes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Shelf(Properties):
             yield "boards", "are too many"
 
 
-def test_text_becomes_what_it_means():
+def test_text_is_converted_to_its_type():
     given = {"name": "a", "boards": "4", "wooden": "true", "width": "80", "books": ["x"], "labels": {"n": "1"}}
     assert parse(Shelf, given, strict=True) == Shelf(name="a", boards=4, wooden=True, width=80, books=["x"], labels={"n": "1"})
 
 
 @pytest.mark.parametrize("true", [True, "true", "True", "TRUE"])
-def test_a_boolean_in_any_writing(true):
+def test_a_boolean_in_any_spelling(true):
     assert parse(Shelf, {"name": "a", "wooden": true}, strict=True).wooden is True
 
 
@@ -43,13 +43,13 @@ def test_numbers_that_are_meant_as_text_stay_text():
     assert parse(Shelf, {"name": 7, "labels": {"a": 1, "b": True}}, strict=True).labels == {"a": "1", "b": "true"}
 
 
-def test_absent_properties_get_their_defaults_each_its_own():
+def test_absent_properties_get_their_own_defaults():
     one, other = parse(Shelf, {"name": "a"}, strict=True), parse(Shelf, {"name": "a"}, strict=True)
     assert one == Shelf(name="a")
     assert one.books is not other.books
 
 
-def test_what_cloudformation_adds_is_no_mistake():
+def test_properties_that_cloudformation_adds_are_accepted():
     given = {"name": "a", "ServiceToken": "arn", "ServiceTimeout": "60", "kind": "shelf"}
     assert parse(Shelf, given, strict=True) == Shelf(name="a")
 
@@ -77,12 +77,12 @@ def test_all_mistakes_are_reported_at_once_by_name():
     assert "LF-PROPERTIES" in str(bad.value)
 
 
-def test_what_only_several_properties_show_is_reported_too():
+def test_mistakes_between_properties_are_reported_too():
     with pytest.raises(BadProperties, match="boards: are too many"):
         parse(Shelf, {"name": "a", "boards": "10"}, strict=True)
 
 
-def test_a_property_of_another_release_is_left_out_where_leniency_is_asked():
+def test_lenient_parsing_ignores_properties_of_other_releases():
     assert parse(Shelf, {"name": "a", "colour": "red"}, strict=False) == Shelf(name="a")
 
 

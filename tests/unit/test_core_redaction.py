@@ -1,4 +1,4 @@
-"""A secret is shown by `reveal` and by nothing else."""
+"""A secret is shown by `reveal` only."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_secret_is_never_shown(show):
 
 
 @pytest.mark.parametrize("keep", [json.dumps, pickle.dumps, vars])
-def test_a_secret_can_not_be_written_down(keep):
+def test_a_secret_cannot_be_serialised(keep):
     with pytest.raises(TypeError) as refused:
         keep(Secret(VALUE))
     assert VALUE not in str(refused.value)
@@ -68,7 +68,7 @@ def test_secrets_are_equal_by_value():
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=8, max_size=40))
-def test_a_living_secret_is_taken_out_of_any_text(value):
+def test_a_live_secret_is_redacted_in_any_text(value):
     secret = Secret(value)
     for written in (value, json.dumps({"it": value}), base64.b64encode(value.encode()).decode()):
         assert secret.reveal() not in redact(f"before {written} after").replace(SHOWN, "")
@@ -89,12 +89,12 @@ def test_no_part_of_a_secret_stays_whatever_encoding_it_is_in(encode):
     assert redact(f"before {encode(secret.reveal())} after") == f"before {SHOWN} after"
 
 
-def test_of_a_secret_that_contains_another_nothing_stays():
+def test_a_secret_that_contains_another_is_fully_redacted():
     short, long = Secret("password-of-one"), Secret("password-of-one-and-of-another")
     assert redact(f"{long.reveal()}, {short.reveal()}") == f"{SHOWN}, {SHOWN}"
 
 
-def test_a_secret_that_nothing_refers_to_any_more_is_still_taken_out_of_the_failure_and_the_log(capsys):
+def test_a_secret_without_references_is_still_redacted_in_error_and_log(capsys):
     def refused_by_a_vendor():
         raise LakeferryError(errors.STORAGE, "value " + Secret("a-password-read-in-a-deeper-frame").reveal() + " was refused")
 
@@ -104,7 +104,7 @@ def test_a_secret_that_nothing_refers_to_any_more_is_still_taken_out_of_the_fail
     assert "password" not in str(failed.value) + capsys.readouterr().out
 
 
-def test_the_secrets_of_one_invocation_do_not_pile_up_for_the_next():
+def test_secrets_of_one_invocation_are_forgotten_in_the_next():
     with entry_point():
         read = weakref.ref(Secret("known-until-the-end-of-the-invocation"))
         gc.collect()
@@ -114,7 +114,7 @@ def test_the_secrets_of_one_invocation_do_not_pile_up_for_the_next():
 
 
 @pytest.mark.parametrize("dies", [0, 1])
-def test_one_of_two_equal_secrets_may_die(dies):
+def test_one_of_two_equal_secrets_may_be_deleted(dies):
     alive = [Secret("both-the-same"), Secret("both-the-same")]
     del alive[dies]
     assert redact("both-the-same") == SHOWN
@@ -133,7 +133,7 @@ def test_one_of_two_equal_secrets_may_die(dies):
         "https://bucket.s3.amazonaws.com/x?X-Amz-Date=1&X-Amz-Signature=abcdef0123",
     ],
 )
-def test_what_looks_like_a_secret_is_taken_out(text):
+def test_text_that_looks_like_a_secret_is_redacted(text):
     shown = redact(f"before {text} after")
     assert SHOWN in shown
     assert not any(part in shown for part in ("cfltAb", "MIIabc", "dXNlc", "eyJhb", "password", "abcdef0123"))
@@ -146,7 +146,7 @@ def test_harmless_text_stays(text):
 
 def test_an_error_holds_no_secret():
     secret = Secret("canary-in-an-error")
-    error = LakeferryError(errors.UNREACHABLE, f"it said {secret.reveal()}")
+    error = LakeferryError(errors.UNREACHABLE, f"it answered {secret.reveal()}")
     assert "canary" not in str(error) + repr(error) + repr(error.args)
 
 

@@ -1,4 +1,4 @@
-"""Secrets, documents and stacks, against stand-ins that answer as boto3's clients do."""
+"""Secrets, documents and stacks, with stand-ins of boto3's clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def refused(code):
 
 
 class Table:
-    """DynamoDB's two calls, with the two conditions that are used; `refuse` is raised once."""
+    """Implements DynamoDB's two calls, with the two conditions in use. `refuse` is raised once."""
 
     def __init__(self):
         self.items, self.refuse = {}, None
@@ -49,7 +49,7 @@ class Table:
             raise error
 
 
-def test_a_document_is_written_over_what_was_read_and_nothing_else():
+def test_a_document_is_only_written_over_the_version_that_was_read():
     documents = DynamoDocuments(Table(), "ledger")
     assert documents.read("a") == Versioned({}, 0)
     assert documents.write("a", {"n": 1}, 0, None)
@@ -68,7 +68,7 @@ def test_a_document_may_expire():
 
 
 @pytest.mark.parametrize("error", [refused("ProvisionedThroughputExceededException"), ConnectTimeoutError(endpoint_url="x")])
-def test_what_dynamodb_refuses_may_pass(error):
+def test_a_refusal_of_dynamodb_is_temporary(error):
     table = Table()
     documents = DynamoDocuments(table, "ledger")
     table.refuse = error
@@ -89,7 +89,7 @@ def test_a_secret_is_read_field_by_field():
 
 
 def test_a_key_s_id_and_its_connection_may_be_shown_and_any_other_field_may_not():
-    """CloudFormation gets the id as an output, and logs name clusters and hosts."""
+    """CloudFormation gets the id as an output, and logs have clusters and hosts."""
     fields = {
         "apiKey": "ABCDEFGH12345678",
         "apiSecret": "canary-canary",
@@ -111,14 +111,14 @@ def test_a_secret_without_a_value_is_empty():
 
 
 @pytest.mark.parametrize("value", ["canary", "[1]", '"canary"', "null", '{"apiKey": "canary"}'])
-def test_a_secret_of_another_form_is_reported_without_it(value):
+def test_a_malformed_secret_is_reported_and_not_shown(value):
     with pytest.raises(NotFound) as raised:
         SecretStore(MemorySecrets(it=value)).read_key("it")
     assert raised.value.row.code == "AWS-SECRET-SHAPE"
     assert "canary" not in str(raised.value)
 
 
-def test_the_same_version_is_written_once():
+def test_a_version_is_written_once():
     secrets = MemorySecrets(it=None)
     store = SecretStore(secrets)
     store.write("it", {"a": "1"}, version="k1")
@@ -160,13 +160,13 @@ class CloudFormation:
         ("DELETE_IN_PROGRESS", False, False),
     ],
 )
-def test_where_a_stack_is_going(status, forward, rolling_back):
+def test_the_direction_of_a_stack(status, forward, rolling_back):
     stacks = CloudFormationStacks(CloudFormation(stack=status))
     assert (stacks.is_forward("stack"), stacks.is_rolling_back("stack")) == (forward, rolling_back)
 
 
 @pytest.mark.parametrize(("code", "kind"), [("Throttling", Transient), ("AccessDenied", Denied)])
-def test_whether_a_resource_is_waited_for_is_never_guessed(code, kind):
+def test_an_error_never_decides_whether_a_resource_is_being_created(code, kind):
     with pytest.raises(kind):
         CloudFormationStacks(CloudFormation(resource=code)).is_creating("stack", "it")
 
@@ -175,5 +175,5 @@ def test_whether_a_resource_is_waited_for_is_never_guessed(code, kind):
     ("status", "creating"),
     [("CREATE_IN_PROGRESS", True), ("UPDATE_IN_PROGRESS", True), ("DELETE_COMPLETE", False), ("ValidationError", False)],
 )
-def test_whether_a_resource_is_waited_for(status, creating):
+def test_whether_a_resource_is_being_created(status, creating):
     assert CloudFormationStacks(CloudFormation(resource=status)).is_creating("stack", "it") is creating

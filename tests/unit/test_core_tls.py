@@ -1,4 +1,4 @@
-"""A server whose certificate nobody vouches for: no request reaches it, whatever the environment says."""
+"""A server with an untrusted certificate receives no request, whatever the environment says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.http import NotSent, RetryPolicy, Session
@@ -62,10 +62,10 @@ def address(tmp_path):
     server.server_close()
 
 
-def test_a_certificate_that_nobody_vouches_for_gets_nothing(address, tmp_path, monkeypatch):
-    """Also where the environment would have the certificate trusted."""
+def test_a_server_with_an_untrusted_certificate_receives_nothing(address, tmp_path, monkeypatch):
+    """Variables of the environment that would trust the certificate have no effect."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "server.pem"))
-    clock = TurnedClock()
+    clock = ManualClock()
     session = Session(Deadline(clock, clock.time() + 90), retry=RetryPolicy(attempts=1))
     with pytest.raises(NotSent) as refused:
         session.call("GET", f"{address}/secret", key=ApiKey("KEY", Secret("canary-of-tls")))

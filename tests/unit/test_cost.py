@@ -1,4 +1,4 @@
-"""What a deployment file is said to cost: counted like the stacks count, priced by a table that says when and where."""
+"""`lakeferry cost`: resources are counted like in the stacks, and priced by a table with dates and sources."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def counted(kind):
         (lambda plan: cost.counted_alarms(plan.deployment), "AWS::CloudWatch::Alarm"),
     ],
 )  # fmt: skip
-def test_what_is_billed_by_the_month_is_counted_as_the_stacks_make_it(dev, counts, kind):
+def test_resources_with_a_monthly_price_are_counted_as_in_the_stacks(dev, counts, kind):
     assert counts(dev) == counted(kind)
 
 
-def test_metrics_are_those_that_the_watch_emits(dev):
+def test_the_counted_metrics_are_those_of_the_watch(dev):
     assert set(cost._metrics(dev.deployment)) <= set(contract.METRIC_DIMENSIONS)
     tables, exports, secrets, made_by_hand, clusters = 2 * 5, 2, 2 * 9, 2, 1
     each = tables + exports + secrets + made_by_hand + clusters
@@ -51,7 +51,7 @@ def line(plan, start):
     return next(line for line in cost.estimate(plan).lines if line.what.startswith(start))
 
 
-def test_a_cluster_that_may_grow_and_flink_that_may_grow_widen_the_range(dev):
+def test_elastic_clusters_and_flink_pools_widen_the_range(dev):
     plain = cost.estimate(dev)
     grown = changed(dev, confluent=attrs.evolve(dev.deployment.confluent, max_ecku=10, flink_max_cfu=50))
     assert cost.estimate(grown).low == plain.low
@@ -59,12 +59,12 @@ def test_a_cluster_that_may_grow_and_flink_that_may_grow_widen_the_range(dev):
     assert line(grown, "Flink").high == pytest.approx(50 * 730 * 0.21)
 
 
-def test_a_basic_cluster_begins_at_nothing(dev):
+def test_a_basic_cluster_starts_at_zero(dev):
     basic = changed(dev, confluent=attrs.evolve(dev.deployment.confluent, cluster_type="Basic", max_ecku=3))
     assert (line(basic, "Kafka").low, line(basic, "Kafka").high) == (0, pytest.approx(2 * 730 * 0.14))
 
 
-def test_what_is_not_there_costs_nothing(dev):
+def test_absent_resources_cost_nothing(dev):
     bare = changed(dev, statements=[], exports=[], snowflake=None)
     document = [each.what for each in (*cost.estimate(bare).lines, *cost.estimate(bare).rates)]
     assert not [what for what in document if "Flink" in what or "Glue job" in what or "Snowflake" in what]
@@ -75,12 +75,12 @@ def test_what_is_not_there_costs_nothing(dev):
     ("cron", "runs"), [("15 1 * * ? *", 30), ("0 7 ? * MON *", 5), ("0 6 1 * ? *", 1), ("0 * * * ? *", 720), ("0 6 1 1 ? *", 0)]
 )
 def test_runs_are_counted_from_the_schedule(dev, cron, runs):
-    """In the thirty days from the first of June 2026, a Monday, at midnight."""
+    """The thirty days start on the first of June 2026, a Monday, at midnight."""
     export = attrs.evolve(dev.deployment.exports[0], cron=cron, zone="UTC")
     assert cost.runs_a_month(export) == runs
 
 
-def test_workers_and_their_size_make_the_job_dearer(dev):
+def test_more_and_larger_workers_raise_the_cost(dev):
     aws = attrs.evolve(dev.deployment.aws, glue_workers=4, glue_worker_type="G.2X")
     assert line(changed(dev, aws=aws), "Glue").high == pytest.approx(4 * line(dev, "Glue").high)
 
@@ -94,16 +94,16 @@ def test_every_price_has_a_day_and_a_page_and_is_used():
         assert price.source.startswith("https://")
 
 
-def test_the_command_tells_a_range_the_rates_and_what_it_leaves_out():
+def test_the_command_prints_a_range_the_prices_and_what_is_not_included():
     answer = CliRunner().invoke(app, ["cost", "--stage", "dev"])
     assert answer.exit_code == 0
-    said = answer.stdout
-    assert "total" in said
-    assert "Tableflow, which Confluent bills" in said
-    assert "Prices were read between 2026-" in said
+    printed = answer.stdout
+    assert "total" in printed
+    assert "Tableflow, which Confluent bills" in printed
+    assert "Prices were read between 2026-" in printed
 
 
-def test_programs_get_one_document():
+def test_json_prints_one_document():
     answer = CliRunner().invoke(app, ["cost", "--stage", "prod", "--json"])
     document = json.loads(answer.stdout)
     assert document["ok"]
@@ -112,7 +112,7 @@ def test_programs_get_one_document():
     assert document["left_out"]
 
 
-def test_a_stage_without_a_file_is_wrong_input():
+def test_a_stage_without_a_file_is_an_input_error():
     answer = CliRunner().invoke(app, ["cost", "--stage", "nowhere", "--json"])
     assert answer.exit_code == 2
     assert json.loads(answer.stdout)["code"] == "DEPLOYMENT-FILE"

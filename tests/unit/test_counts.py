@@ -1,4 +1,4 @@
-"""Every event and every line is accounted for; wherever two counts of one thing differ, nothing is published."""
+"""Every event and every line is counted exactly once. If two counts of the same thing differ, nothing is published."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from glue_jobs.delivery.counts import PartitionReport, ReadCounts, reconcile, re
 from glue_jobs.delivery.verify import FileStats
 from glue_jobs.errors import Blocked, Inconsistent
 
-#: 1,000 events in the table, of which 12 files with 200 events were opened: 100 of them in the window.
+#: 1,000 events in the table. 12 files with 200 events were opened, and 100 of these events are in the window.
 READ = ReadCounts(in_table=1_000, inside=100, invalid_time=3, invalid_time_received=1, null_key=2, whole_table=False)
 
 
 def report(**changes) -> PartitionReport:
-    """98 events with an outcome: 60 kept with 150 items, of which 140 are delivered."""
+    """Return 98 events with an outcome: 60 kept, with 150 items, of which 140 are delivered."""
     known = PartitionReport(
         records=140,
         events={"kept": 60, "duplicates": 25, "filtered": 13},
@@ -26,7 +26,7 @@ def report(**changes) -> PartitionReport:
 
 
 def groups(**changes) -> PartitionReport:
-    """The same lines in 9 groups, of which 2 are suppressed with 15 lines."""
+    """Return the same lines in 9 groups, of which 2, with 15 lines, are suppressed."""
     states = {"delivered": 125, "suppressed": 15, "filtered": 10}
     rows = {"delivered": 7, "suppressed": 2, "filtered": 1}
     return attrs.evolve(report(records=7, lines=states, rows=rows), **changes)
@@ -63,7 +63,7 @@ def test_counts_of_groups():
 
 
 def test_counts_of_a_whole_table():
-    """Where the window comes after deduplication, every event was read, and those outside met that fate one by one."""
+    """With the window after the deduplication, every event is read, and those outside are counted one by one."""
     read = ReadCounts(in_table=103, inside=100, invalid_time=3, invalid_time_received=3, null_key=2, whole_table=True)
     counted = report(events={"kept": 60, "duplicates": 25, "outside_window": 13})
     found = reconcile(read, counted, stats(140), aggregated=False)["events"]
@@ -71,7 +71,7 @@ def test_counts_of_a_whole_table():
     assert sum(found[name] for name in found if name != "in_table") == found["in_table"] == 103
 
 
-def test_an_empty_table_has_empty_reconcile():
+def test_counts_of_an_empty_table_agree():
     found = reconcile(ReadCounts(0, 0, 0, 0, 0, False), PartitionReport(), stats(0), aggregated=False)
     assert set(found["events"].values()) | set(found["lines"].values()) == {0}
 
@@ -133,7 +133,7 @@ def test_groups_must_add_up_too():
 @pytest.mark.parametrize(
     ("shown", "suppressed", "is_withheld"), [(0, 1, True), (0, 2, False), (0, 0, False), (3, 2, False), (1, 0, False)]
 )
-def test_counts_are_withheld_only_where_one_group_alone_is_suppressed(shown, suppressed, is_withheld):
+def test_counts_are_withheld_only_if_a_single_group_is_suppressed(shown, suppressed, is_withheld):
     lines = {"delivered": 100 * bool(shown), "suppressed": 50 * bool(suppressed)}
     counted = PartitionReport(
         records=shown,
@@ -161,7 +161,7 @@ def test_counts_are_withheld_only_where_one_group_alone_is_suppressed(shown, sup
         ({"in_table": 0, "inside": 0}, 0, False),
     ],
 )
-def test_too_many_events_that_can_not_be_used_keep_the_file_back(counts, limit, kept_back):
+def test_too_many_unusable_events_block_the_file(counts, limit, kept_back):
     read = attrs.evolve(attrs.evolve(READ, invalid_time=0, invalid_time_received=0, null_key=0), **counts)
     if not kept_back:
         require_valid(read, limit, "2026-W46")

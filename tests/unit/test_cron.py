@@ -1,4 +1,4 @@
-"""Cron expressions of EventBridge Scheduler: when they come next and came last in their time zone, and which are valid."""
+"""Cron expressions of EventBridge Scheduler: the next and the last time in a time zone, and which expressions are valid."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_day_of_the_week_may_be_named(number):
     assert (following.isoweekday(), following - NOW <= timedelta(days=7)) == (number, True)
 
 
-def test_a_year_that_is_over_never_comes_again():
+def test_a_past_year_has_no_next_time():
     assert cron.parse("0 6 1 1 ? 2025", "UTC").after(NOW) is None
     assert cron.parse("0 6 1 1 ? 2030", "UTC").until(NOW) is None
 
@@ -94,7 +94,7 @@ def test_a_time_that_clocks_show_twice_comes_once():
 
 ITEMS = st.sampled_from(["0", "30", "1-3", "0/20", "3,59"])
 HOURS = st.sampled_from(["*", "0", "2", "3", "1-3", "10-14", "0/6", "3,9"])
-#: Days around changes of clocks, in zones that change by an hour, by half an hour, at midnight, and never.
+#: Days around clock changes, in zones that change by an hour, by half an hour, at midnight, and never.
 CHANGES = [
     (zone, datetime.fromisoformat(day).replace(tzinfo=UTC))
     for zone, days in {
@@ -111,7 +111,7 @@ CHANGES = [
 
 
 def walked(minute, hour, zone, start):
-    """Three days of instants at which clocks of the zone show one of the times for the first time, by looking at each minute."""
+    """Return three days of instants at which the zone's clocks first show one of the times, by checking each minute."""
     shown, minutes, hours = set(), cron._numbers(minute, 0, 59), cron._numbers(hour, 0, 23)
     for number in range(3 * 24 * 60):
         instant = start + timedelta(minutes=number)
@@ -124,7 +124,7 @@ def walked(minute, hour, zone, start):
 @given(ITEMS, HOURS, st.sampled_from(CHANGES))
 @settings(max_examples=15)
 def test_times_are_those_that_clocks_show(minute, hour, change):
-    """Also where clocks are put forward or back."""
+    """This includes days on which clocks change."""
     zone, day = change
     start = day - timedelta(days=1)
     schedule, wanted = cron.parse(f"{minute} {hour} * * ? *", zone), list(walked(minute, hour, zone, start))
@@ -140,7 +140,7 @@ def test_times_are_those_that_clocks_show(minute, hour, change):
 
 
 @given(st.integers(0, 60 * 24 * 400), ITEMS, HOURS, st.sampled_from([zone for zone, _ in CHANGES]))
-def test_no_time_is_passed_over_between_the_last_and_the_next(minutes, minute, hour, zone):
+def test_no_time_is_between_the_last_and_the_next(minutes, minute, hour, zone):
     schedule = cron.parse(f"{minute} {hour} * * ? *", zone)
     instant = datetime(2026, 1, 1, 12, 0, tzinfo=UTC) + timedelta(minutes=minutes)
     last, following = schedule.until(instant), schedule.after(instant)
@@ -150,7 +150,7 @@ def test_no_time_is_passed_over_between_the_last_and_the_next(minutes, minute, h
 
 
 @given(st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1)))
-def test_the_last_working_day_is_one_and_no_later_one_is(moment):
+def test_the_last_working_day_of_a_month(moment):
     found = cron.parse("0 0 LW * ? *", "UTC").after(moment.replace(tzinfo=UTC))
     assert found.isoweekday() <= 5
     rest = [found + timedelta(days=number) for number in range(1, 4)]
@@ -161,7 +161,7 @@ def test_the_last_working_day_is_one_and_no_later_one_is(moment):
 
 
 @pytest.mark.parametrize(
-    "sound",
+    "valid",
     [
         "0 6 ? * MON *",
         "15 1 * * ? *",
@@ -175,8 +175,8 @@ def test_the_last_working_day_is_one_and_no_later_one_is(moment):
         "0 0 LW * ? *",
     ],
 )
-def test_sound_expressions(sound):
-    assert problem(sound) is None
+def test_valid_expressions(valid):
+    assert problem(valid) is None
 
 
 @pytest.mark.parametrize(
@@ -200,11 +200,11 @@ def test_sound_expressions(sound):
         ("", "0 parts"),
     ],
 )
-def test_what_is_wrong_is_reported(wrong, expected_message):
+def test_invalid_expressions_are_reported(wrong, expected_message):
     assert expected_message in problem(wrong)
 
 
-#: What fields are written with, sound or not.
+#: Parts of fields, valid or not.
 PARTS = st.one_of(
     st.sampled_from(
         ["*", "?", "L", "LW", "15W", "0W", "31W", "32W", "2#5", "2#6", "6L", "0L", "MON-FRI", "FRI-MON", "JAN/2", "1-5/2"]
@@ -215,7 +215,7 @@ PARTS = st.one_of(
 
 @given(st.lists(PARTS, min_size=6, max_size=6))
 @settings(max_examples=50)
-def test_what_is_accepted_can_be_evaluated_and_what_is_refused_is_named(parts):
+def test_accepted_expressions_can_be_evaluated_and_refused_ones_are_named(parts):
     expression = " ".join(parts)
     wrong = problem(expression)
     if wrong is None:
@@ -228,15 +228,15 @@ def test_what_is_accepted_can_be_evaluated_and_what_is_refused_is_named(parts):
 
 
 @given(st.text(max_size=60))
-def test_any_text_that_is_no_expression_is_refused(text):
+def test_any_other_text_is_refused(text):
     assert len(text.split()) == 6 or f"has {len(text.split())} parts" in problem(text)
 
 
 @given(st.integers(0, 59), st.integers(0, 23), st.integers(1, 31), st.integers(1, 12))
-def test_numbers_within_bounds_are_sound(minute, hour, day, month):
+def test_numbers_within_their_limits_are_valid(minute, hour, day, month):
     assert problem(f"{minute} {hour} {day} {month} ? *") is None
 
 
 @given(st.integers(60, 10**9))
-def test_numbers_beyond_bounds_are_not(number):
+def test_numbers_beyond_their_limits_are_invalid(number):
     assert problem(f"{number} 6 ? * MON *")

@@ -1,4 +1,4 @@
-"""What is written is what readers read: every text, number and time, missing or not, and nothing that a spreadsheet runs."""
+"""CSV files: readers read what was written (every text, number, time and null), and spreadsheets run none of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from exports.contract import Column, Delivery, Personal, decimal_type
 from glue_jobs.delivery import csv as csv_line
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Signs that mean something to readers, spreadsheets or encodings.
+#: Characters with a meaning for readers, spreadsheets or encodings.
 NASTY = [
     *",\"'=+-@\r\n\t \x00\x01\x1a\x1f\\#;|NUL0aé\u00a0\u3000\u2028\x85\ufeff\ufffd＝＋－＠🚀\U0010ffff",
     "\r\n",
@@ -53,7 +53,7 @@ def texts_table(rows: list[list[str | None]]) -> pa.Table:
 
 
 def by_all(folder) -> dict:
-    """Readers, and whether they tell a missing value from a text."""
+    """Return the readers, and whether each distinguishes null from a text."""
     return {
         "csv": (csv_readers.by_python, False),
         "pandas": (csv_readers.by_pandas, False),
@@ -63,13 +63,13 @@ def by_all(folder) -> dict:
 
 
 def read_back(cells: list[list], null_text: str, tells_nulls: bool) -> list[list]:
-    """What a reader should have seen, from what it saw: guards taken off."""
+    """Return what a reader should read, from what it read: without the guards."""
     back = csv_line.unguarded
     return [[None if cell is None or (not tells_nulls and cell == null_text) else back(cell) for cell in row] for row in cells]
 
 
 def expected(rows: list[list], null_text: str, tells_nulls: bool) -> list[list]:
-    """A reader that doesn't see quotation marks takes a text that looks like a missing value for one."""
+    """Return the expected rows. A reader that ignores quotation marks reads a text that looks like null as null."""
     if tells_nulls:
         return rows
     return [[None if cell is None or csv_line.guarded(cell) == null_text else cell for cell in row] for row in rows]
@@ -103,7 +103,7 @@ def test_a_hundred_thousand_texts_are_read_back_by_every_reader(tmp_path):
 
 @configured(max_examples=50)
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=20), st.data())
-def test_lines_do_not_depend_on_how_rows_come(rows, data):
+def test_lines_do_not_depend_on_batches(rows, data):
     columns, form = [column("a"), column("b")], delivery()
     whole = texts_table([list(row) for row in rows])
     cut = data.draw(st.integers(0, len(rows)))
@@ -113,30 +113,30 @@ def test_lines_do_not_depend_on_how_rows_come(rows, data):
     assert together == bytes(csv_line.lines(pa.concat_tables(parts), columns, form).data)
 
 
-def test_no_rows_are_no_bytes():
+def test_no_rows_write_no_bytes():
     assert bytes(csv_line.lines(texts_table([]), [column("a"), column("b")], delivery()).data) == b""
 
 
-def test_the_header_says_which_dialect_it_is():
+def test_the_header_depends_on_the_dialect():
     columns = [column("a"), column("b")]
     assert csv_line.header(columns, delivery("machine")) == b"a,b\r\n"
     assert csv_line.header(columns, delivery("excel")) == b"\xef\xbb\xbfa,b\r\n"
 
 
 def would_run(text: str) -> bool:
-    """What OWASP says of CSV injection: what a spreadsheet sees first after what it looks past."""
+    """Return whether a spreadsheet runs a text, by OWASP's rules of CSV injection: its first character after ignored ones."""
     seen = text.lstrip(" '\"\u00a0\u3000")
     return bool(seen) and (seen[0] in "=+-@＝＋－＠" or ord(seen[0]) < 32)
 
 
 def runs(cell: str) -> bool:
-    """Whether a spreadsheet takes the cell for a formula: an apostrophe in front makes it a text."""
+    """Return whether a spreadsheet evaluates the cell. An apostrophe in front makes it a text."""
     seen = cell.lstrip(' "\u00a0\u3000' + "".join(map(chr, range(32))))
     return seen.startswith(tuple("=+-@＝＋－＠"))
 
 
 @given(TEXTS)
-def test_what_a_spreadsheet_would_run_has_an_apostrophe(text):
+def test_a_text_that_a_spreadsheet_would_run_has_an_apostrophe(text):
     cell = csv_line.guarded(text)
     assert cell.startswith("'") == (would_run(text) or text.startswith("'"))
     assert csv_line.unguarded(cell) == text
@@ -161,7 +161,7 @@ def test_no_cell_runs_wherever_a_spreadsheet_splits(rows, delimiter, null_text):
 
 
 def test_a_formula_without_its_guard_runs_wherever_a_spreadsheet_splits():
-    """So that the test above means something: the same texts as a plain writer writes them."""
+    """Otherwise the test above would prove nothing: a plain writer writes the same texts."""
     for delimiter in DELIMITERS:
         for split in DELIMITERS:
             data = delimiter.join(["a", f'"x{split}=1+1"', "b"]).encode() if split != delimiter else f"a{split}=1+1".encode()
@@ -170,7 +170,7 @@ def test_a_formula_without_its_guard_runs_wherever_a_spreadsheet_splits():
 
 @pytest.mark.parametrize("delimiter", DELIMITERS)
 def test_a_negative_number_and_the_text_after_it_are_no_formula(delimiter):
-    """A spreadsheet with decimal commas that splits at semicolons would see -5,1+SUM(A1) as one cell."""
+    """A spreadsheet with decimal commas that splits at semicolons would read -5,1+SUM(A1) as one cell."""
     form = delivery(null_text="-", delimiter=delimiter)
     columns = [column("n", "integer", nullable=True), column("t", nullable=True)]
     table = pa.table({"n": [-5, 5, None], "t": ["1+SUM(A1)", "1+SUM(A1)", "1+SUM(A1)"]})
@@ -180,7 +180,7 @@ def test_a_negative_number_and_the_text_after_it_are_no_formula(delimiter):
     assert bytes(csv_line.lines(table, columns, form).data).decode().replace(delimiter, "|") == '-|"1+SUM(A1)"\r\nx|y\r\n'
 
 
-def test_the_documented_reverse_is_the_reverse():
+def test_the_documented_way_to_remove_the_guard_is_correct():
     page = (ROOT / "docs" / "how-to" / "read-the-result.md").read_text(encoding="utf-8")
     code = page.split("## The exact text")[1].split("```python\n")[1].split("```")[0]
     exec(code, names := {})
@@ -203,7 +203,7 @@ def test_the_guard_is_the_same_in_the_file(texts):
         " "
     ),
 )
-def test_known_formulas_are_guarded_and_come_back(text):
+def test_known_formulas_are_guarded_and_read_back(text):
     text = text.replace("_", " ")
     data = written([column("a")], pa.table({"a": [text]}), delivery())
     ((cell,),) = csv_readers.by_python(data, ["a"], "")
@@ -222,13 +222,13 @@ def test_numbers_times_and_pseudonyms_are_never_guarded():
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("null_text", NULLS)
-def test_a_missing_value_is_not_the_text_that_stands_for_it(tmp_path, dialect, null_text):
+def test_null_differs_from_its_text(tmp_path, dialect, null_text):
     rows = [[None, null_text], [null_text, None], ["", "x"], [None, None], ["'" + null_text, '"' + null_text]]
     assert_reads_back(tmp_path, rows, dialect, null_text)
 
 
 @pytest.mark.parametrize("null_text", ["", "NULL"])
-def test_every_type_can_be_missing(null_text):
+def test_every_type_can_be_null(null_text):
     types = {"i": pa.int64(), "d": pa.decimal128(9, 2), "y": pa.date32(), "t": pa.timestamp("us", "UTC"), "f": pa.bool_()}
     table = pa.table({name: pa.array([None], type_) for name, type_ in types.items()})
     named = {"i": "integer", "d": "decimal(9,2)", "y": "date", "t": "timestamp", "f": "boolean"}
@@ -237,7 +237,7 @@ def test_every_type_can_be_missing(null_text):
 
 
 def as_spark_passes_it(values: list[bytes | None]) -> pa.Table:
-    """A column of text whose bytes nobody has checked."""
+    """Return a column of text whose bytes are not validated."""
     return pa.table({"a": pa.array(values, pa.binary()).view(pa.string())})
 
 
@@ -254,7 +254,7 @@ def as_spark_passes_it(values: list[bytes | None]) -> pa.Table:
         (b"\xff=1", "\ufffd=1", 1),
     ],
 )
-def test_bytes_that_are_no_text_are_replaced_and_counted(raw, text, replaced):
+def test_bytes_that_are_not_utf_8_are_replaced_and_counted(raw, text, replaced):
     table = as_spark_passes_it([b"before", raw, None])
     lines = csv_line.lines(table, [column("a")], delivery())
     assert (lines.replaced, lines.cut) == (replaced, 0)
@@ -281,17 +281,17 @@ def test_a_text_that_is_too_long_for_excel_is_cut_and_counted(sign, cut):
 
 
 def ends(precision: int, scale: int) -> list[Decimal | None]:
-    """The largest, the smallest, nothing with both signs, and no value."""
+    """Return the largest and smallest values, zero with both signs, and null."""
     most, least, nothing = (Decimal((0, digits, -scale)) for digits in ((9,) * precision, (1,), (0,)))
     return [most, most.copy_negate(), least, least.copy_negate(), nothing, nothing.copy_negate(), None]
 
 
 @pytest.mark.parametrize("precision", [1, 2, 9, 18, 19, 28, 37, 38])
-def test_decimals_of_every_scale_are_plain_and_whole(tmp_path, precision):
+def test_decimals_of_every_scale_have_no_exponent_and_all_digits(tmp_path, precision):
     values = {f"d{scale}": ends(precision, scale) for scale in range(precision + 1)}
     columns = [column(name, f"decimal({precision},{name[1:]})", nullable=True) for name in values]
     plain = {name: [None if one is None else f"{one or one.copy_abs():f}" for one in given_] for name, given_ in values.items()}
-    # Spark makes text of small decimals, which Arrow would write with an exponent.
+    # Spark formats small decimals, which Arrow would write with an exponent.
     arrays = [
         pa.array(plain[one.name])
         if csv_line.written_by_spark(one)
@@ -311,8 +311,8 @@ def test_decimals_of_every_scale_are_plain_and_whole(tmp_path, precision):
     assert frame.to_numpy().tolist() == rows
 
 
-def test_which_decimals_arrow_writes_plainly_is_known():
-    """As Arrow writes them now; a later one may do better."""
+def test_decimals_that_arrow_writes_without_an_exponent_are_known():
+    """This is the behaviour of the installed version of Arrow."""
     for scale in range(10):
         text = pa.array([Decimal((0, (1,), -scale))], pa.decimal128(10, scale)).cast(pa.string())[0].as_py()
         assert ("E" in text) == csv_line.written_by_spark(column("a", f"decimal(10,{scale})")), scale
@@ -353,11 +353,11 @@ def test_days_and_times_at_the_ends_of_the_calendar_are_read_as_such(tmp_path):
     ("micros", "text"),
     [(253_402_300_800_000_000, "10000-01-01T00:00:00.000000Z"), (-62_198_755_200_000_000, "-0001-01-01T00:00:00.000000Z")],
 )
-def test_times_beyond_the_calendar_are_still_whole(micros, text):
+def test_times_beyond_the_calendar_are_complete(micros, text):
     table = pa.table({"a": pa.array([micros], pa.int64()).cast(pa.timestamp("us", "UTC"))})
     assert written([column("a", "timestamp")], table, delivery()) == f"a\r\n{text}\r\n".encode()
 
 
-def test_truth():
+def test_booleans():
     table = pa.table({"a": [True, False, None]})
     assert written([column("a", "boolean")], table, delivery(null_text="-")) == b"a\r\ntrue\r\nfalse\r\n-\r\n"

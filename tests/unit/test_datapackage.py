@@ -1,4 +1,4 @@
-"""The data package describes the file so well that Frictionless reads every value of it back, and finds what is wrong."""
+"""The data package describes the file: Frictionless reads every value back with it, and finds invalid values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
 from glue_jobs.delivery.datapackage import data_package
 from glue_jobs.delivery.manifest import File, WindowResult
 
-# Frictionless leaves the file under a gzip stream open.
+# Frictionless doesn't close the file under a gzip stream.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 EVERY_TYPE = """
@@ -85,7 +85,7 @@ title = "Rest"
 description = "A number that may be missing."
 nullable = true
 """
-#: Words as they are written in the file: what is guarded there has its apostrophe.
+#: Texts as they are in the file: guarded ones have an apostrophe.
 WORDS = ["plain", 'multi\nline, "quoted"\r\nand more', "null", " blanks ", "Ünïcode 🚀", "0001"]
 
 
@@ -106,7 +106,7 @@ def every_type(**delivery) -> tuple[WindowResult, bytes]:
 
 
 def written(folder: Path, delivered: WindowResult, *contents: bytes) -> frictionless.Package:
-    """The package in a folder, beside its files."""
+    """Write the package to a folder, beside its files."""
     for file, content in zip(delivered.files, contents, strict=True):
         stored = gzip.compress(content, mtime=0) if delivered.contract.delivery.gzip else content
         (folder / file.key.rpartition("/")[2]).write_bytes(stored)
@@ -119,7 +119,7 @@ def problems(package: frictionless.Package) -> list[list]:
 
 
 def described(content: bytes, delivered: WindowResult) -> WindowResult:
-    """As if these bytes were what was delivered."""
+    """Return a package for these bytes."""
     stored = gzip.compress(content, mtime=0) if delivered.contract.delivery.gzip else content
     return attrs.evolve(
         delivered, files=[attrs.evolve(delivered.files[0], size=len(stored), sha256=hashlib.sha256(stored).hexdigest())]
@@ -135,7 +135,7 @@ def described(content: bytes, delivered: WindowResult) -> WindowResult:
         (samples.trades, trade_rows),
     ],
 )
-def test_what_ships_is_valid(tmp_path, make, make_rows):
+def test_packages_of_shipped_exports_are_valid(tmp_path, make, make_rows):
     delivered = make()
     assert problems(written(tmp_path, delivered, samples.csv_bytes(delivered.contract, make_rows()))) == []
 
@@ -206,14 +206,14 @@ def test_a_value_that_the_contract_does_not_allow_is_found(tmp_path, before, aft
 
 
 @pytest.mark.parametrize("null_text", ["", "NULL"])
-def test_a_text_that_looks_like_a_missing_one_is_allowed(tmp_path, null_text):
+def test_a_text_that_looks_like_null_is_allowed(tmp_path, null_text):
     contract = samples.contract(EVERY_TYPE)
     contract = attrs.evolve(contract, delivery=attrs.evolve(contract.delivery, null_text=null_text))
     odd = [row | {"word": null_text} for row in rows()]
     assert problems(written(tmp_path, samples.delivered(contract, odd), samples.csv_bytes(contract, odd))) == []
 
 
-def test_the_dictionary_tells_what_the_contract_tells():
+def test_the_dictionary_has_the_descriptions_of_the_contract():
     document = data_package(samples.weekly_sales())
     fields = {field["name"]: field for field in document["resources"][0]["schema"]["fields"]}
     assert list(fields) == [column.name for column in samples.weekly_sales().contract.columns]
@@ -238,7 +238,7 @@ def test_the_dictionary_tells_what_the_contract_tells():
     assert [column["name"] for column in document["lakeferry"]["not_delivered"]] == ["customer_name", "street"]
 
 
-def test_says_what_it_is_of():
+def test_the_package_names_its_export_and_window():
     document = data_package(samples.weekly_sales())
     assert document["lakeferry"]["window"]["label"] == "2026-W46"
     assert document["lakeferry"]["status"] == "complete"

@@ -1,4 +1,4 @@
-"""What is told while CloudFormation works, and why it failed: on events that a real deployment of ours had."""
+"""Progress and failure causes of a CloudFormation deployment, from recorded stack events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ids = itertools.count(1)
 
 @pytest.fixture
 def recorded():
-    """The oldest first. What the functions' runtime adds to a reason is as Lambda's own; places of one machine are not in it."""
+    """Return recorded events, the oldest first. Reasons have Lambda's additions, and no paths of one machine."""
     result = json.loads(RECORDED.read_text())
     return [parse_event({**each, "Timestamp": datetime.fromisoformat(each["Timestamp"])}) for each in reversed(result)]
 
@@ -44,12 +44,12 @@ def event(logical_id, status, at, reason="", type="Custom::LakeferryKafkaCluster
 
 
 class Watched:
-    """A progress with a clock that the test turns."""
+    """A progress with a manual clock."""
 
     def __init__(self):
-        self.said, self.result, self.at = [], [], 0.0
+        self.lines, self.result, self.at = [], [], 0.0
         phases = {STACK: Phase(STACK, 11, 33, 113.0)}
-        self.progress = Progress(STACKS, phases, self.said.append, self.result.append, lambda: self.at)
+        self.progress = Progress(STACKS, phases, self.lines.append, self.result.append, lambda: self.at)
 
     def feed(self, *events):
         for each in events:
@@ -65,11 +65,11 @@ class Watched:
 def test_a_stack_has_a_line_with_its_usual_time_and_one_with_what_it_took():
     watched = Watched()
     watched.feed(event(STACK, "CREATE_IN_PROGRESS", 0), event(STACK, "CREATE_COMPLETE", 192))
-    assert watched.said == [f"[2/2] {STACK} … (usual 11–33 min, last time 1m53s)", f"[2/2] {STACK} created, 3m12s"]
+    assert watched.lines == [f"[2/2] {STACK} … (usual 11–33 min, last time 1m53s)", f"[2/2] {STACK} created, 3m12s"]
     assert watched.progress.under_way == []
 
 
-def test_what_is_slow_has_a_line_when_it_begins_and_when_it_is_done():
+def test_a_slow_resource_has_a_line_at_its_start_and_at_its_end():
     watched = Watched()
     watched.feed(
         event(STACK, "CREATE_IN_PROGRESS", 0),
@@ -77,13 +77,13 @@ def test_what_is_slow_has_a_line_when_it_begins_and_when_it_is_done():
         event("KafkaCluster", "CREATE_IN_PROGRESS", 6),
         event("KafkaCluster", "CREATE_COMPLETE", 197),
     )
-    assert [line.strip() for line in watched.said[1:]] == [
+    assert [line.strip() for line in watched.lines[1:]] == [
         "kafka cluster KafkaCluster … (usual 2–5 min)",
         "kafka cluster KafkaCluster done in 3m12s",
     ]
 
 
-def test_what_is_fast_has_no_line_and_is_counted():
+def test_a_fast_resource_is_only_counted():
     watched = Watched()
     role = {"type": "AWS::IAM::Role"}
     watched.feed(
@@ -92,35 +92,35 @@ def test_what_is_fast_has_no_line_and_is_counted():
         event("R", "CREATE_COMPLETE", 99, **role),
     )
     watched.wait(1)
-    assert len(watched.said) == 1
+    assert len(watched.lines) == 1
     assert watched.result[-1] == f"[2/2] {STACK} 1m40s, 1 done: finishing"
 
 
-def test_five_minutes_without_a_change_are_reported_and_reported_again_after_ten():
+def test_silence_is_reported_after_five_and_after_ten_minutes():
     watched = Watched()
     watched.feed(event(STACK, "CREATE_IN_PROGRESS", 0), event("KafkaCluster", "CREATE_IN_PROGRESS", 0))
     watched.wait(299)
-    assert len(watched.said) == 2
+    assert len(watched.lines) == 2
     for _ in range(3):
         watched.wait(1)
-    quiet = [line for line in watched.said if "Nothing has changed" in line]
+    quiet = [line for line in watched.lines if "Nothing has changed" in line]
     assert len(quiet) == 1
     assert "5m00s. In progress: kafka cluster KafkaCluster for 5m00s (usual 2–5 min)" in quiet[0]
     watched.wait(300)
-    assert len([line for line in watched.said if "10m00s" in line]) == 1
+    assert len([line for line in watched.lines if "10m00s" in line]) == 1
 
 
-def test_nothing_is_warned_of_once_all_is_over():
+def test_silence_after_the_end_is_not_reported():
     watched = Watched()
     watched.feed(event(STACK, "CREATE_IN_PROGRESS", 0), event(STACK, "CREATE_COMPLETE", 1))
     watched.wait(3000)
-    assert len(watched.said) == 2
+    assert len(watched.lines) == 2
 
 
-def test_a_real_failed_update_is_reported_from_its_beginning_to_its_end(recorded):
+def test_the_progress_of_a_recorded_failed_update(recorded):
     watched = Watched()
     watched.feed(*recorded)
-    assert [line.strip() for line in watched.said] == [
+    assert [line.strip() for line in watched.lines] == [
         f"[2/2] {STACK} … (usual 11–33 min, last time 1m53s)",
         "kafka cluster KafkaCluster … (usual 2–5 min)",
         "kafka cluster KafkaCluster done in 0s",
@@ -130,7 +130,7 @@ def test_a_real_failed_update_is_reported_from_its_beginning_to_its_end(recorded
     ]
 
 
-def test_the_cause_of_a_real_failure_is_reported_in_our_words(recorded):
+def test_the_cause_of_a_recorded_failure_is_our_error(recorded):
     cause = failure_causes.find(recorded)
     assert (cause.code, cause.where) == ("CFL-INVALID", f"topic RehearsalRefusedTopic in {STACK}")
     assert "'compression.type' is read-only" in cause.what
@@ -149,7 +149,7 @@ OURS = (
 )
 
 
-def test_the_first_that_failed_is_the_cause_and_not_what_fell_with_it():
+def test_the_first_failed_resource_is_the_cause():
     found = failure_causes.find(
         [
             event("Later", "CREATE_FAILED", 9, AWS_SAYS, type="AWS::Glue::Job"),
@@ -162,7 +162,7 @@ def test_the_first_that_failed_is_the_cause_and_not_what_fell_with_it():
     assert (found.why, found.fix) == (errors.entry("CFL-QUOTA").cause, errors.entry("CFL-QUOTA").remedy)
 
 
-def test_what_aws_refuses_is_reported_with_its_own_words_and_our_advice():
+def test_an_error_of_aws_has_its_message_and_our_advice():
     found = failure_causes.find([event("DailyTradesJob", "CREATE_FAILED", 1, AWS_SAYS, type="AWS::Glue::Job")])
     assert found.code == ""
     assert "lakeferry-dev already exists" in found.what
@@ -174,21 +174,21 @@ def test_without_a_failed_resource_there_is_no_cause():
     assert failure_causes.find([event("A", "CREATE_FAILED", 1, "Resource update cancelled")]) is None
 
 
-def test_a_code_that_only_looks_like_ours_is_no_code_of_ours():
+def test_a_text_that_resembles_a_code_of_ours_is_ignored():
     found = failure_causes.find([event("A", "CREATE_FAILED", 1, "NOT-OURS  x. What to do: z.")])
     assert (found.code, found.what.partition("  ")[0]) == ("", "NOT-OURS")
 
 
-def test_a_secret_in_a_reason_is_not_told():
+def test_a_secret_in_a_reason_is_redacted():
     secret = "cflt" + "A1b2C3d4" * 8
     assert secret not in str(failure_causes.find([event("A", "CREATE_FAILED", 1, f"refused {secret}")]))
 
 
 @pytest.mark.parametrize("status", sorted(failure_causes.STATES))
-def test_every_state_is_reported_in_words(status):
+def test_every_status_has_a_description(status):
     assert failure_causes.state("s", status)[0].islower()
 
 
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_IN_PROGRESS", "CREATE_IN_PROGRESS"])
-def test_a_stack_that_is_worked_at_is_reported_so(status):
+def test_a_stack_in_progress_is_reported(status):
     assert "still working" in failure_causes.state("s", status)

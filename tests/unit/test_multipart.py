@@ -1,4 +1,4 @@
-"""Lines become objects in S3, from many partitions at once, with parts that S3 takes and checksums that it compares."""
+"""Lines become S3 objects: many partitions upload at once, with part sizes that S3 accepts and checksums that it compares."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from glue_jobs.delivery.multipart import (
 from glue_jobs.delivery.verify import Part
 
 FORM = CsvFormat(samples.contract(samples.TRADES).columns, Delivery(order_by=["hour"], dialect="machine"))
-#: How much a partition may be told to write, around every border there is.
+#: Sizes of partitions around every limit.
 BORDERS = [0, 1, LEAST_PART - 1, LEAST_PART, 2 * LEAST_PART - 1, 2 * LEAST_PART]
 
 
@@ -41,7 +41,7 @@ def noise(size: int, seed: int) -> bytes:
     return random.Random(seed).randbytes(min(size, 1 << 16)).ljust(size, bytes([seed % 251]))
 
 
-def begun(bucket, key: str, partitions: int, content_type: str = "text/csv") -> Upload:
+def start_upload(bucket, key: str, partitions: int, content_type: str = "text/csv") -> Upload:
     return begin(bucket.s3, bucket.name, bucket.key(key), content_type, partitions)
 
 
@@ -50,8 +50,8 @@ def stored(bucket, key: str) -> bytes:
 
 
 def shared(bucket, pieces: list[list[bytes]], form: CsvFormat = FORM) -> tuple[bytes, list[Part]]:
-    """What partitions with these pieces become together, and the parts it was stored in."""
-    target = begun(bucket, "file.csv", len(pieces))
+    """Return the object that partitions with these pieces become together, and its parts."""
+    target = start_upload(bucket, "file.csv", len(pieces))
     results = []
     for index, ones in enumerate(pieces):
         sink = PartitionSink(target, index)
@@ -93,8 +93,8 @@ def _cut(data: bytes, parts: list[Part]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("rows", [0, 99_999, 40_000_000, 10_000_000_000])
-def test_what_all_partitions_hand_to_the_driver_is_less_than_spark_lets_it_collect(rows):
-    """spark.driver.maxResultSize is 1 GiB; a partition keeps its first two smallest parts at most."""
+def test_results_of_all_partitions_fit_into_the_driver(rows):
+    """spark.driver.maxResultSize is 1 GiB. A partition returns at most its first two parts of minimum size."""
     partitions = ranges.wanted(rows, parallelism=800)
     assert partitions >= 1
     assert partitions * 2 * LEAST_PART < 1 << 30
@@ -106,15 +106,15 @@ def test_no_rows_are_a_header(bucket):
     assert gzip.decompress(shared(bucket, [[], []], packed)[0]) == FORM.header
 
 
-def test_a_partition_holds_little_back_however_large_its_pieces(bucket):
-    sink = PartitionSink(begun(bucket, "file.csv", 1), 0)
+def test_a_partition_buffers_little_even_with_large_pieces(bucket):
+    sink = PartitionSink(start_upload(bucket, "file.csv", 1), 0)
     sink.add(noise(32 << 20, 1))
     head = LEAST_PART
     assert (32 << 20) - sum(part.size for part in sink.parts) - head == LEAST_PART
 
 
-def test_more_parts_than_numbers_is_reported_and_not_written_over_another_partition(bucket):
-    target = attrs.evolve(begun(bucket, "file.csv", 1), stride=2)
+def test_too_many_parts_are_reported_and_overwrite_no_other_partition(bucket):
+    target = attrs.evolve(start_upload(bucket, "file.csv", 1), stride=2)
     sink = PartitionSink(target, 3)
     sink.add(noise(22 << 20, 1))
     assert [part.number for part in sink.parts] == [8]
@@ -122,8 +122,8 @@ def test_more_parts_than_numbers_is_reported_and_not_written_over_another_partit
         sink.add(noise(22 << 20, 2))
 
 
-def test_a_part_that_changed_on_the_way_is_refused(bucket):
-    target = begun(bucket, "file.csv", 1)
+def test_a_part_that_changed_in_transit_is_refused(bucket):
+    target = start_upload(bucket, "file.csv", 1)
 
     def change(params, **_):
         params["body"] = b"changed"
@@ -136,18 +136,18 @@ def test_a_part_that_changed_on_the_way_is_refused(bucket):
         bucket.s3.meta.events.unregister("before-call.s3.UploadPart", change)
 
 
-def test_a_checksum_is_written_as_s3_writes_it():
+def test_a_checksum_has_the_form_of_s3():
     assert Part(1, "", 0, hashlib.sha256(b"").hexdigest()).checksum == "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 
 
-# What executors do with batches of rows.
+# --- batches of rows on executors
 
 TYPES = {"hour": pa.timestamp("us", "UTC"), "side": pa.string(), "amount": pa.decimal128(12, 4), "settled": pa.bool_()}
 HOUR = datetime(2026, 11, 9, 13, tzinfo=UTC)
 
 
 def batch(lines: list[tuple]) -> pa.RecordBatch:
-    """Lines are (fate, line state, side, amount in units); each is an event at the offset of its place."""
+    """Return a batch of lines (outcome, line state, side, amount in units). Each is an event whose offset is its index."""
     fate, state, side, amount = zip(*lines, strict=True)
     size = len(lines)
     values = {
@@ -193,7 +193,7 @@ def text_of(batches: list[list[tuple]]) -> bytes:
 
 
 def test_only_delivered_lines_are_written_and_everything_is_counted(bucket):
-    report, head = encoded(begun(bucket, "file.csv", 1), FORM, BATCHES)
+    report, head = encoded(start_upload(bucket, "file.csv", 1), FORM, BATCHES)
     assert head == text_of(BATCHES)
     assert report.records == 3
     assert report.events == {
@@ -207,14 +207,14 @@ def test_only_delivered_lines_are_written_and_everything_is_counted(bucket):
     assert report.flagged == {"1": 2}
 
 
-def test_a_partition_without_rows_still_answers(bucket):
-    report, head = encoded(begun(bucket, "file.csv", 1), FORM, [])
+def test_a_partition_without_rows_returns_a_report(bucket):
+    report, head = encoded(start_upload(bucket, "file.csv", 1), FORM, [])
     assert (report, head) == (PartitionReport(), b"")
 
 
 def test_compressed_lines_are_the_same_bytes_each_time_and_the_same_lines(bucket):
     form = attrs.evolve(FORM, delivery=attrs.evolve(FORM.delivery, gzip=True))
-    target = begun(bucket, "file.csv.gz", 1)
+    target = start_upload(bucket, "file.csv.gz", 1)
     (_, first), (_, second) = (encoded(target, form, BATCHES * 50) for _ in range(2))
     assert first == second
     assert gzip.decompress(form.stored_header + first) == form.header + text_of(BATCHES * 50)
@@ -238,8 +238,8 @@ def test_reports_add_up():
     )
 
 
-def test_rows_of_groups_count_what_they_stand_for():
-    """Of groups, a row stands for many events of a fate, or for many lines."""
+def test_rows_of_groups_count_their_events_and_lines():
+    """A row of a group represents many events with an outcome, or many lines."""
     table = pa.table(
         {
             outcomes.OUTCOME: pa.array([outcomes.KEPT, outcomes.DUPLICATE, None, None], pa.int32()),

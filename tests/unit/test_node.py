@@ -1,4 +1,4 @@
-"""Which Node runs CDK: the machine's where CDK supports it, else the one among the Python packages."""
+"""Selects the Node that runs CDK: the machine's if CDK supports it, otherwise the packaged one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakeferry.local.bootstrap import ROOT
 
 
 def fake(folder, version):
-    """Something that tells a version as Node does."""
+    """Create a script that prints a version as Node does."""
     folder.mkdir(parents=True, exist_ok=True)
     binary = folder / "node"
     binary.write_text(f"#!/bin/sh\necho {version}\n")
@@ -20,7 +20,7 @@ def fake(folder, version):
 
 
 @pytest.mark.parametrize("version", ["v22.1.0", "v24.19.0"])
-def test_the_machine_s_own(tmp_path, version):
+def test_the_machines_node(tmp_path, version):
     binary = fake(tmp_path / "own", version)
     found = node.find(str(binary), tmp_path / "none")
     assert found.binary == binary
@@ -28,14 +28,14 @@ def test_the_machine_s_own(tmp_path, version):
 
 
 @pytest.mark.parametrize("version", ["v20.20.2", "v18.0.0", "v23.0.0", "rubbish", ""])
-def test_another_version_is_passed_over(tmp_path, version):
+def test_an_unsupported_version_is_skipped(tmp_path, version):
     own, packaged = fake(tmp_path / "own", version), fake(tmp_path / "package" / "bin", "v24.0.0")
     found = node.find(str(own), tmp_path / "package")
     assert found.binary == packaged
     assert found.npm[1].endswith("npm-cli.js")
 
 
-def test_none_at_all(tmp_path):
+def test_without_node(tmp_path):
     with pytest.raises(node.NoNode, match="make setup"):
         node.find(str(tmp_path / "missing"), tmp_path / "none")
 
@@ -44,8 +44,8 @@ def test_the_package_that_is_installed_is_one_that_cdk_supports():
     assert node.find("").version in node.SUPPORTED
 
 
-def test_a_command_line_that_is_there_is_not_fetched_again(tmp_path):
-    """No network the second time: npm would fail here."""
+def test_an_installed_command_line_is_not_fetched_again(tmp_path):
+    """npm would fail here, because there is no network."""
     (tmp_path / "package.json").write_text((ROOT / "package.json").read_text())
     there = tmp_path / "node_modules" / "aws-cdk"
     there.mkdir(parents=True)
@@ -54,15 +54,15 @@ def test_a_command_line_that_is_there_is_not_fetched_again(tmp_path):
     assert cdk.command_line(dead, tmp_path) == there / "bin" / "cdk"
 
 
-def test_one_that_can_t_be_fetched_is_reported_in_one_sentence(tmp_path):
+def test_a_failed_download_is_reported_in_one_sentence(tmp_path):
     (tmp_path / "package.json").write_text((ROOT / "package.json").read_text())
     offline = node.Node(tmp_path / "node", ("sh", "-c", "echo no route >&2; false"), 24)
     with pytest.raises(cdk.NoCommandLine, match="no route"):
         cdk.command_line(offline, tmp_path)
 
 
-def test_the_pin_is_exact_and_the_lock_has_its_hash_and_no_place():
-    """The newest by number was published by accident and doesn't work."""
+def test_the_pin_is_exact_and_the_lock_has_its_hash_and_no_registry():
+    """The highest version was published by accident and doesn't work."""
     lock = json.loads((ROOT / "package-lock.json").read_text())["packages"]["node_modules/aws-cdk"]
     assert lock["version"] == cdk.pinned()
     assert cdk.pinned().startswith("2.")

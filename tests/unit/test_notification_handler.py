@@ -1,4 +1,4 @@
-"""The function as Lambda calls it, with boto3's clients against an embedded AWS: its bucket, its topics, a queue as mailbox."""
+"""The notification function with boto3's clients and an embedded AWS: its bucket, its topics, and a queue as a mailbox."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lambdas.shared.http import NotSent, ResponseLost
 from lambdas.shared.sns import SnsTopics
 
 _numbers = itertools.count(1)
-#: Making a client takes a tenth of a second.
+#: Creating a client takes a tenth of a second.
 _client = functools.cache(boto3.client)
 ACCOUNT = "000000000000"
 
@@ -34,7 +34,7 @@ class Invocation:
 
 
 class Mailbox:
-    """A topic, and a queue that gets what it sends."""
+    """A topic, and a queue that is subscribed to it."""
 
     def __init__(self):
         sns, self.sqs = _client("sns"), _client("sqs")
@@ -55,7 +55,7 @@ class Mailbox:
 
 @pytest.fixture(autouse=True, scope="module")
 def _warm():
-    """The function's clients, and the tests', lead to this embedded AWS as long as it is there."""
+    """Share the function's clients and the tests' clients while this embedded AWS runs."""
     yield
     client.cache_clear()
     _client.cache_clear()
@@ -63,7 +63,7 @@ def _warm():
 
 @pytest.fixture
 def deployed(lake_aws, monkeypatch):
-    """Bucket, topics and job of a deployment, and the function's environment."""
+    """The bucket, topics and job of a deployment, and the function's environment."""
     bucket, mailbox, alarms = f"notify-{next(_numbers)}", Mailbox(), Mailbox()
     _client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": lake_aws.region})
     job = f"job-{next(_numbers)}"
@@ -93,9 +93,9 @@ class Deployed:
         self.run = glue.get_job_run(JobName=job, RunId=self.run_id)["JobRun"]
 
     def keep(self, made):
-        """Write the run's record, begun when Glue says that the run was."""
-        begun = self.run["StartedOn"]
-        made |= {"started_at": begun.isoformat(), "id": f"{begun:%Y%m%dT%H%M%SZ}-5a0c9e12", "job_run_id": self.run_id}
+        """Write the run's record, which starts when Glue's run started."""
+        started_at = self.run["StartedOn"]
+        made |= {"started_at": started_at.isoformat(), "id": f"{started_at:%Y%m%dT%H%M%SZ}-5a0c9e12", "job_run_id": self.run_id}
         key = f"exports/weekly_sales/runs/{made['id']}.json"
         _client("s3").put_object(Bucket=self.bucket, Key=key, Body=json.dumps(made).encode())
 
@@ -139,15 +139,15 @@ def test_n5_a_failure_without_a_record_is_one_mail_each_and_holds_nothing_of_glu
         {"account": "111122223333"}, {"region": "us-east-2"}, {"source": None, "Records": [{"EventSource": "aws:sns"}]},
     ],
 )  # fmt: skip
-def test_n10_nothing_but_glues_own_events_of_this_account_makes_a_mail(deployed, changed):
-    """What this function sends comes from SNS, so it can't set off another mail."""
+def test_n10_only_glues_events_of_this_account_send_a_mail(deployed, changed):
+    """The function publishes to SNS, so its own messages cannot cause another mail."""
     with pytest.raises(Failed, match="MAIL-EVENT"):
         deployed.call(deployed.event(**changed))
     assert deployed.mailbox.mails() == []
 
 
-def test_what_a_try_leaves_behind_holds_neither_text_nor_trace(deployed, monkeypatch, capsys):
-    """The exception goes into the dead-letter queue, the log to CloudWatch."""
+def test_errors_and_logs_of_a_failed_try_have_no_text_and_no_trace(deployed, monkeypatch, capsys):
+    """The exception goes to the dead-letter queue, and the log to CloudWatch."""
     deployed.keep(record(published("2026-W46", notes=["a note for readers"])))
     monkeypatch.setenv(contract.TOPIC_ARNS, "arn:aws:sns:eu-west-1:000000000000:gone_")
     with pytest.raises(Failed) as raised:
@@ -157,14 +157,14 @@ def test_what_a_try_leaves_behind_holds_neither_text_nor_trace(deployed, monkeyp
     assert raised.value.__cause__ is None
 
 
-def test_what_the_environment_lacks_is_named_all_at_once():
+def test_all_missing_variables_are_reported_together():
     with pytest.raises(
         LakeferryError, match=f"{contract.LAKE_PREFIX}, {contract.SETTINGS}, {contract.TOPIC_ARNS}, AWS_REGION not set"
     ):
         notifications.read_settings({contract.LAKE_BUCKET: "lake"}, _client("s3"))
 
 
-# --- what SNS answers, through boto3's client as the function makes it
+# --- responses of SNS, with boto3's client as the function creates it
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_what_the_environment_lacks_is_named_all_at_once():
         (404, "NotFound", Refused),
     ],
 )
-def test_n4_each_answer_says_whether_a_mail_may_have_gone_out_and_is_asked_for_once(status, code, error, lake_aws):
+def test_n4_each_response_of_sns_shows_whether_a_mail_may_have_been_sent(status, code, error, lake_aws):
     sns = client("sns", notifications.SENT_ONCE)
     assert sns.meta.config.retries["total_max_attempts"] == 1
     with Stubber(sns) as stub:
@@ -187,7 +187,7 @@ def test_n4_each_answer_says_whether_a_mail_may_have_gone_out_and_is_asked_for_o
         stub.assert_no_pending_responses()
 
 
-def test_n4_a_connection_that_never_stood_sent_nothing(lake_aws, monkeypatch):
+def test_n4_a_failed_connection_sent_nothing(lake_aws, monkeypatch):
     client.cache_clear()
     monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", "http://127.0.0.1:9")
     with pytest.raises(NotSent):

@@ -1,4 +1,4 @@
-"""What people read: for each state what happened, where the file is, who is told, and nothing that must not be in a mail."""
+"""The mails: for each state what happened, where the file is, who receives it, and nothing that a mail must not contain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY = "exports/weekly_sales/data/2026-W46/20261116T060009Z-5a0c9e12/weekly_sales
 
 
 def notified(*windows, state="done", reason=None, manifests=(), glue="SUCCEEDED", before=None):
-    """The environment after one run; `before` is a run that was reported earlier."""
+    """Return the environment after one run. `before` is a run that was reported earlier."""
     env = NotificationEnvironment()
     for each in manifests:
         env.bucket.put(f"exports/weekly_sales/manifests/{each['window']['label']}.json", each)
@@ -41,7 +41,7 @@ def one(mails):
     return mail
 
 
-def test_success_says_how_many_where_and_how_to_open_it():
+def test_success_has_rows_location_and_how_to_open_the_file():
     env = notified(published(), manifests=[manifest()])
     assert one(env.topics.subjects()) == "[Weekly sales] 2026-W46, 15,249 rows, run 20261116T060009Z-5a0c9e12 - complete"
     body = one(env.topics.bodies())
@@ -65,7 +65,7 @@ def test_a_small_file_has_its_size_in_kilobytes():
     assert "- weekly_sales_2026-W46.csv, 2.5 kB\n" in body
 
 
-def test_success_tells_checks_that_did_not_hold_and_notes():
+def test_success_has_failed_checks_and_notes():
     check = {"id": "p", "severity": "warn", "message": "A price is odd.", "failed": 12, "of": "rows", "passed": False}
     body = one(notified(published(checks=[check], notes=["2 texts were cut."])).topics.bodies())
     assert "Check: A price is odd. (12 rows)\n" in body
@@ -105,7 +105,7 @@ def test_empty_without_a_file_names_the_last_file():
     assert KEY in body
 
 
-def test_incomplete_says_why_and_when_the_next_try_is():
+def test_incomplete_has_the_reason_and_the_next_try():
     env = notified(incomplete(), manifests=[manifest(window=manifest()["window"] | {"label": "2026-W45"})])
     body = one(env.topics.bodies())
     assert "Not final yet" in body
@@ -115,7 +115,7 @@ def test_incomplete_says_why_and_when_the_next_try_is():
     assert one(env.topics.subjects(ENGINEERS)).endswith("- incomplete")
 
 
-def test_blocked_tells_the_checks_words_and_engineers_what_to_do():
+def test_blocked_has_the_checks_message_and_the_engineers_remedy():
     window = blocked("2026-W46")
     env = notified(window, glue="FAILED")
     body = one(env.topics.bodies())
@@ -129,7 +129,7 @@ def test_blocked_tells_the_checks_words_and_engineers_what_to_do():
     assert "#/job/lakeferry-dev-weekly_sales/run/jr_1" in engineers
 
 
-def test_the_command_to_run_again_has_every_argument_that_the_job_lacks():
+def test_the_command_to_run_again_has_all_required_arguments():
     body = one(notified(blocked()).topics.bodies(ENGINEERS))
     (command,) = re.findall(r"^Run again: aws (glue start-job-run .*)$", body, re.MULTILINE)
     shown = subprocess.run(["sh", "-c", f"printf '%s\\n' {command}"], capture_output=True, text=True, check=True, timeout=30)
@@ -148,7 +148,7 @@ def test_blocked_for_personal_data_does_not_say_where_it_was_found():
     assert "personal data" in body
 
 
-def test_n5_a_run_that_failed_is_reported_once_in_plain_words_and_to_engineers_with_its_code():
+def test_n5_a_failed_run_is_reported_once_and_to_engineers_with_its_code():
     reason = "EXP-TABLE-MISSING  the Glue catalog has no table lkc-abc123.sales_orders. Check the database"
     env = notified(state="failed", reason=reason, glue="FAILED")
     env.deliver(state="FAILED")
@@ -158,7 +158,7 @@ def test_n5_a_run_that_failed_is_reported_once_in_plain_words_and_to_engineers_w
     assert "EXP-TABLE-MISSING  the Glue catalog has no table" in one(env.topics.bodies(ENGINEERS))
 
 
-def test_n5_a_window_that_failed_is_reported_as_the_window_and_not_as_the_run_too():
+def test_n5_a_failed_window_is_not_reported_as_a_failed_run_too():
     window = failed()
     env = notified(window, glue="FAILED")
     assert one(env.topics.subjects()) == "[Weekly sales] 2026-W46, run 20261116T060009Z-5a0c9e12 - failed"
@@ -192,17 +192,17 @@ def test_recovered_follows_a_run_that_failed():
     assert "The earlier problem is solved.\n" in recovered
 
 
-def test_incomplete_and_then_there_is_complete():
+def test_a_complete_window_after_an_incomplete_one():
     env = notified(published("2026-W46"), before=record(incomplete("2026-W46"), weeks=-1))
     assert one(env.topics.subjects()).endswith("- complete")
 
 
-def test_a_dry_run_is_no_news():
+def test_a_dry_run_is_not_reported():
     assert notified(published(state="dry_run")).topics.mails == []
 
 
 @pytest.mark.parametrize("state", ["published", "unchanged", "superseded"])
-def test_what_is_visible_is_reported_once_whichever_run_meets_it(state):
+def test_a_visible_window_is_reported_once_by_any_run(state):
     env = notified(published(state=state))
     env.run(record(published(state="unchanged"), weeks=1), 2)
     env.deliver(2)
@@ -216,13 +216,13 @@ def test_a_new_version_of_a_file_is_reported_as_one():
     assert "This is version 2 of the file" in env.topics.bodies()[1]
 
 
-def test_n9_a_label_as_long_as_a_book_leaves_the_run_and_the_state_in_the_subject():
+def test_n9_a_very_long_label_leaves_run_and_state_in_the_subject():
     subject = one(notified(incomplete("2026-W46" * 90)).topics.subjects())
     assert len(subject) < 100
     assert subject.endswith("run 20261116T060009Z-5a0c9e12 - incomplete")
 
 
-# --- what must never be in a mail
+# --- content that must never be in a mail
 
 PLANTED = (
     "jo.doe@example.com", "+49 170 1234567", "4111111111111111", "Traceback (most recent call last)", "Bcc: thief",
@@ -232,7 +232,7 @@ PLANTED = (
 
 @pytest.mark.parametrize("planted", PLANTED)
 @pytest.mark.parametrize("kind", ["incomplete", "blocked", "failed", "run", "notes", "check", "unit", "file", "label"])
-def test_n8_what_must_not_be_in_a_mail_is_in_none_wherever_it_is_planted(planted, kind):
+def test_n8_forbidden_content_is_in_no_mail_wherever_it_is_planted(planted, kind):
     dirty = f"the value\n{planted}" if planted.startswith("Bcc") else f"the value https://x/y?{planted} {planted}"
     check = {"id": "p", "severity": "warn", "message": dirty, "failed": 1, "of": "rows", "passed": False}
     windows = {
@@ -264,7 +264,7 @@ def test_n8_no_link_is_signed_and_every_link_asks_for_a_sign_in():
     assert not any(word in body for body in env.topics.bodies() for word in ("Signature", "X-Amz", "AWSAccessKeyId", "token"))
 
 
-def test_n8_a_key_that_the_job_does_not_make_is_neither_a_link_nor_a_command():
+def test_n8_an_unexpected_key_becomes_neither_a_link_nor_a_command():
     file = {"role": "data", "key": "exports/x' ; rm -rf ~ #&prefix=y\n.csv", "size": 1, "sha256": "", "rows": 1}
     body = one(notified(published(files=[file])).topics.bodies())
     assert "rm -rf" not in body
@@ -274,11 +274,11 @@ def test_n8_a_key_that_the_job_does_not_make_is_neither_a_link_nor_a_command():
     assert links.command(file["key"]).count("'") == 2
 
 
-def test_n5_glues_own_message_is_never_told():
-    """It holds what the job threw, with whatever values of the data stood in it: nobody even hands it on."""
+def test_n5_glues_error_message_is_never_sent():
+    """It has the job's exception, which may contain values of the data."""
     env = NotificationEnvironment()
     env.run(record(state="running"))
     env.glue.runs["jr_1"]["ErrorMessage"] = "ValueError: Ms Doe"
     env.deliver(state="FAILED")
     assert {topic for topic, _, _ in env.topics.mails} == {ANALYSTS, ENGINEERS}
-    assert "Doe" not in str(env.topics.mails) + env.said.getvalue()
+    assert "Doe" not in str(env.topics.mails) + env.log.getvalue()

@@ -1,4 +1,4 @@
-"""Each mail goes out once, whatever call fails or kills the function; twice only where SNS took it and nothing says so."""
+"""Each mail is sent once, whatever call fails or kills the function. It is sent twice only if SNS's acceptance was lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lambdas.shared.errors import InProgress, LakeferryError, Refused, Transient
 
 WINDOW = re.compile(r"2026-W\d\d")
 WINDOWS = (published("2026-W45"), blocked("2026-W46"), incomplete("2026-W47"))
-#: One mail a window to those who get files, and of trouble one to those who run the deployment.
+#: One mail per window to the recipients, and for problems another to the engineers.
 WANTED = {(ANALYSTS, "2026-W45"): 1}
 WANTED |= {(topic, window): 1 for topic in (ANALYSTS, ENGINEERS) for window in ("2026-W46", "2026-W47")}
 #: How often Lambda invokes a function that fails.
@@ -38,12 +38,12 @@ _invocations = itertools.count(1)
 
 
 def sent(env):
-    """By topic and window."""
+    """Return the number of mails by topic and window."""
     return Counter((topic, WINDOW.search(subject)[0]) for topic, subject, _ in env.topics.mails)
 
 
 def invoke(env, tries=TRIES):
-    """Deliver the event as Lambda does: again with the same request id as long as the function fails."""
+    """Deliver the event as Lambda does: again with the same request id while the function fails."""
     invocation = f"event-{next(_invocations)}"
     for _ in range(tries):
         try:
@@ -54,14 +54,14 @@ def invoke(env, tries=TRIES):
     return False
 
 
-def world_with_run():
+def environment_with_run():
     env = NotificationEnvironment()
     env.run(record(*WINDOWS))
     return env
 
 
 def calls_of_one_run():
-    env = world_with_run()
+    env = environment_with_run()
     env.deliver(state="FAILED")
     return env.wire.names
 
@@ -70,7 +70,7 @@ CALLS = calls_of_one_run()
 
 
 def test_n1_an_event_that_comes_twice_or_late_makes_one_mail():
-    env = world_with_run()
+    env = environment_with_run()
     for _ in range(3):
         env.deliver(state="FAILED")
         env.clock.sleep(26 * 3600)
@@ -78,10 +78,10 @@ def test_n1_an_event_that_comes_twice_or_late_makes_one_mail():
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_n3_whatever_call_fails_or_kills_each_mail_goes_out_and_n4_at_most_twice(fault):
-    """A second copy only where SNS took the first and its answer, or the write after it, was lost."""
+def test_n3_each_mail_is_sent_despite_any_fault_and_n4_at_most_twice(fault):
+    """A second copy is sent only if SNS accepted the first, and its response or the write after it was lost."""
     for number, name in enumerate(CALLS):
-        env = world_with_run()
+        env = environment_with_run()
         env.wire.faults[number] = fault
         assert invoke(env), (number, name)
         counted = sent(env)
@@ -92,9 +92,9 @@ def test_n3_whatever_call_fails_or_kills_each_mail_goes_out_and_n4_at_most_twice
 
 
 @given(st.dictionaries(st.integers(0, TRIES * len(CALLS)), st.sampled_from(FAULTS), max_size=6))
-def test_n4_no_history_of_faults_sends_a_mail_more_often_than_lambda_tries_or_loses_one_without_a_word(faults):
-    """Where all tries fail, the event goes into the dead-letter queue, which has an alarm."""
-    env = world_with_run()
+def test_n4_no_sequence_of_faults_sends_too_many_mails_or_loses_one_silently(faults):
+    """If all tries fail, the event goes to the dead-letter queue, which has an alarm."""
+    env = environment_with_run()
     env.wire.faults = faults
     succeeded = invoke(env)
     counted = sent(env)
@@ -102,8 +102,8 @@ def test_n4_no_history_of_faults_sends_a_mail_more_often_than_lambda_tries_or_lo
     assert not succeeded or set(counted) == set(WANTED)
 
 
-def test_n4_a_second_copy_carries_the_same_subject_with_the_runs_id():
-    env = world_with_run()
+def test_n4_a_second_copy_has_the_same_subject_with_the_runs_id():
+    env = environment_with_run()
     env.wire.faults = {CALLS.index("Publish"): "no answer"}
     assert invoke(env)
     (twice,) = [subject for subject, count in Counter(env.topics.subjects()).items() if count == 2]
@@ -111,15 +111,15 @@ def test_n4_a_second_copy_carries_the_same_subject_with_the_runs_id():
 
 
 def test_an_answer_that_was_lost_is_reported_as_uncertain():
-    env = world_with_run()
+    env = environment_with_run()
     env.wire.faults = {CALLS.index("Publish"): "no answer"}
     with pytest.raises(LakeferryError) as raised:
         env.deliver(state="FAILED")
     assert raised.value.row is notification_errors.UNCERTAIN
 
 
-def test_a_mail_whose_invocation_died_for_good_is_left_to_people_until_they_delete_its_marker():
-    env = world_with_run()
+def test_a_mail_of_a_dead_invocation_is_not_sent_until_its_marker_is_deleted():
+    env = environment_with_run()
     env.wire.faults = {CALLS.index("Publish"): "killed before"}
     with pytest.raises(Killed):
         env.deliver(state="FAILED")
@@ -135,7 +135,7 @@ def test_a_mail_whose_invocation_died_for_good_is_left_to_people_until_they_dele
 
 
 def test_a_later_run_sends_its_own_mail_though_an_earlier_ones_is_stuck():
-    env = world_with_run()
+    env = environment_with_run()
     env.wire.faults = {CALLS.index("Publish"): "killed before"}
     with pytest.raises(Killed):
         env.deliver(state="FAILED")
@@ -145,9 +145,9 @@ def test_a_later_run_sends_its_own_mail_though_an_earlier_ones_is_stuck():
 
 
 def test_two_invocations_at_once_send_one_mail():
-    """The second one comes in the middle of each call of the first."""
+    """The second invocation runs during each call of the first."""
     for number, name in enumerate(CALLS):
-        env = world_with_run()
+        env = environment_with_run()
         inner = []
         carry = env.wire.carry
 
@@ -165,8 +165,8 @@ def test_two_invocations_at_once_send_one_mail():
         assert sent(env) == WANTED, (number, name)
 
 
-def test_one_mail_that_cannot_go_out_keeps_no_other_back():
-    env = world_with_run()
+def test_a_mail_that_cannot_be_sent_blocks_no_other():
+    env = environment_with_run()
     env.wire.faults = {CALLS.index("Publish"): "refused"}
     with pytest.raises(LakeferryError) as raised:
         env.deliver(state="FAILED")
@@ -176,22 +176,22 @@ def test_one_mail_that_cannot_go_out_keeps_no_other_back():
     assert sent(env) == WANTED
 
 
-def test_of_two_failures_the_one_that_no_further_try_can_mend_is_reported():
+def test_of_two_failures_the_permanent_one_is_reported():
     faults = {CALLS.index("Publish"): "no answer"}
-    probe = world_with_run()
+    probe = environment_with_run()
     probe.wire.faults = dict(faults)
     with pytest.raises(Transient):
         probe.deliver(state="FAILED")
     last_marker = max(number for number, name in enumerate(probe.wire.names) if name == "GetObject")
-    env = world_with_run()
+    env = environment_with_run()
     env.wire.faults = faults | {last_marker: "refused"}
     with pytest.raises(Refused):
         env.deliver(state="FAILED")
 
 
-def test_a_mail_that_was_refused_often_goes_out_with_any_later_invocation():
-    """As when somebody invokes the function with the event of the dead-letter queue."""
-    env = world_with_run()
+def test_a_repeatedly_refused_mail_is_sent_by_any_later_invocation():
+    """For example, somebody invokes the function with the event of the dead-letter queue."""
+    env = environment_with_run()
     publish = env.topics.publish
 
     def refused(**asked):
@@ -208,7 +208,7 @@ def test_a_mail_that_was_refused_often_goes_out_with_any_later_invocation():
 
 
 def test_a_marker_holds_nothing_of_a_mails_text():
-    env = world_with_run()
+    env = environment_with_run()
     env.deliver(state="FAILED")
     marker = json.loads(env.bucket.objects["notices/weekly_sales/2026-W46/recipients.json"][0])
     assert marker == {

@@ -1,4 +1,4 @@
-"""From runs to mails: windows in order, events that come late, runs without a record, runs and jobs of others."""
+"""Which mails follow from runs: order of windows, late events, runs without a record, runs and jobs of others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lambdas.notifications import outcome
 from lambdas.shared.errors import LakeferryError
 from tools.docs import documents
 
-#: What of a record is told, by its state; a state that the job adds must be put here or is no news.
+#: The mail of each state of a window. A state that the job adds must be listed here, or is not reported.
 JOB_STATES = {"published", "unchanged", "superseded", "skipped", "dry_run", "incomplete", "blocked", "failed"}
 
 
@@ -26,7 +26,7 @@ def test_n2_weeks_that_were_missed_are_reported_in_their_order_each_once():
     assert windows(env) == ["2026-W44", "2026-W45", "2026-W46"]
 
 
-def test_n1_news_that_come_after_a_later_runs_are_not_reported_any_more():
+def test_n1_results_that_arrive_after_a_later_runs_are_not_reported():
     env = NotificationEnvironment()
     env.run(record(blocked("2026-W46")), 1)
     env.run(record(published("2026-W46"), weeks=1), 2)
@@ -35,7 +35,7 @@ def test_n1_news_that_come_after_a_later_runs_are_not_reported_any_more():
     assert [subject.rsplit(" ", 1)[1] for subject in env.topics.subjects()] == ["complete"]
 
 
-def test_the_same_trouble_in_several_runs_is_reported_once_and_again_after_it_was_over():
+def test_a_repeated_problem_is_reported_once_and_again_after_a_recovery():
     env = NotificationEnvironment()
     runs = [blocked(), blocked(), published(), published(state="unchanged"), blocked(), published(generation=2)]
     for number, window in enumerate(runs):
@@ -45,7 +45,7 @@ def test_the_same_trouble_in_several_runs_is_reported_once_and_again_after_it_wa
     assert ends == ["blocked", "recovered", "blocked", "recovered"]
 
 
-def test_other_trouble_of_the_same_window_is_reported_too():
+def test_another_problem_of_the_same_window_is_reported_too():
     env = NotificationEnvironment()
     for number, window in enumerate([incomplete(), blocked(), failed(), incomplete(), published()]):
         env.run(record(window, weeks=number), number)
@@ -54,7 +54,7 @@ def test_other_trouble_of_the_same_window_is_reported_too():
     assert ends == ["incomplete", "blocked", "failed", "recovered"]
 
 
-def test_each_run_that_fails_is_reported_and_the_first_that_does_not_ends_it():
+def test_each_failed_run_and_the_recovery_are_reported():
     env = NotificationEnvironment()
     wrong = {"state": "failed", "reason": "EXP-AWS-DENIED  reading failed. Allow it"}
     for number, run in enumerate([record(**wrong), record(weeks=1, **wrong), record(weeks=2), record(weeks=3)]):
@@ -74,7 +74,7 @@ def test_a_run_that_wrote_no_record_is_reported_as_failed_once():
     assert env.topics.subjects()[0].endswith("- failed")
 
 
-def test_a_run_that_succeeded_without_a_record_is_a_mistake_of_ours():
+def test_a_successful_run_without_a_record_is_an_internal_error():
     env = NotificationEnvironment()
     env.run(record())
     env.bucket.objects.clear()
@@ -84,7 +84,7 @@ def test_a_run_that_succeeded_without_a_record_is_a_mistake_of_ours():
 
 
 def test_only_the_record_that_names_the_job_run_counts():
-    """Not that of a run on a laptop at the same time, nor that of the next job run."""
+    """Records of a concurrent run on a laptop and of the next job run are ignored."""
     env = NotificationEnvironment()
     laptop = record(failed("2026-W40"), mark="1aptop00") | {"job_run_id": None}
     env.bucket.put("exports/weekly_sales/runs/20261116T060009Z-1aptop00.json", laptop)
@@ -103,13 +103,13 @@ def test_a_job_that_is_not_ours_is_refused():
 
 
 @pytest.mark.parametrize("state", sorted(JOB_STATES))
-def test_every_state_of_a_window_is_news_or_said_not_to_be(state):
+def test_every_state_of_a_window_is_listed(state):
     window = published() if state in ("published", "unchanged", "superseded", "skipped", "dry_run") else blocked()
     found = outcome.of_record(record(window | {"state": state}))
     assert len(found) == (1 if state == "dry_run" else 2)
 
 
-def test_the_jobs_states_are_the_ones_that_are_known_here():
-    """Read from the reference, which a test holds against the job's code."""
+def test_the_listed_states_are_the_jobs():
+    """The states are read from the reference page, which a test compares with the job's code."""
     result = documents._RUN["windows[].state"]
     assert {word.strip("`:;.,") for word in result.split() if word.startswith("`")} == JOB_STATES

@@ -1,4 +1,4 @@
-"""Nothing that somebody wrote elsewhere can break a mail, address it anew or put into it what mails must not hold."""
+"""Texts from elsewhere can't break a mail, change its recipients, or add forbidden content."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ HOSTILE = st.text(st.characters() | st.sampled_from("\r\n\t\x00\u2028\u202e\u200
 
 
 @given(HOSTILE, HOSTILE)
-def test_n9_every_subject_is_one_that_sns_takes(title, rest):
-    """ASCII, fewer than 100 characters, no control character, begins with a letter, a digit or a sign."""
+def test_n9_sns_accepts_every_subject(title, rest):
+    """ASCII, fewer than 100 characters, no control character, and a letter, a digit or punctuation at the start."""
     made = message.subject_line(title, rest)
     assert made.isascii()
     assert 0 < len(made) < 100
@@ -26,7 +26,7 @@ def test_n9_every_subject_is_one_that_sns_takes(title, rest):
     "planted",
     ["Sales\r\nBcc: thief@example.com", "Sales\nSubject: paid", "Sales\x0bX-Evil: 1", "Sales\u2028Bcc: x", "Sales\x85Bcc: x"],
 )
-def test_n9_a_line_break_ends_what_is_taken(planted):
+def test_n9_a_text_ends_at_a_line_break(planted):
     assert message.subject_line(planted, "2026-W46 - complete") == "[Sales] 2026-W46 - complete"
     assert message.quoted(planted) == "Sales"
 
@@ -42,7 +42,7 @@ def test_n9_letters_beyond_ascii_lose_their_accents_in_subjects_and_stay_in_text
 
 
 @given(HOSTILE)
-def test_a_line_is_one_line_and_shows_all_that_it_holds(planted):
+def test_a_line_is_one_line_and_shows_hidden_characters(planted):
     made = message.one_line(planted)
     assert len(made.splitlines()) <= 1
     assert len(made) <= message.LINE_LENGTH
@@ -56,7 +56,7 @@ def test_a_line_is_one_line_and_shows_all_that_it_holds(planted):
         "DE89370400440532013000", "0123456789",
     ],
 )  # fmt: skip
-def test_n5_what_looks_like_a_persons_address_or_number_is_hidden(personal):
+def test_n5_addresses_and_phone_numbers_of_people_are_hidden(personal):
     made = message.quoted(f"the value {personal} is wrong")
     assert personal not in made
     assert made == f"the value {message.HIDDEN} is wrong"
@@ -70,7 +70,7 @@ def test_n5_what_looks_like_a_persons_address_or_number_is_hidden(personal):
         "2026-W46",
     ],
 )
-def test_what_reasons_say_of_dates_and_counts_stays(harmless):
+def test_dates_and_counts_in_reasons_stay(harmless):
     assert message.quoted(harmless) == harmless
 
 

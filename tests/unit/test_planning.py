@@ -1,4 +1,4 @@
-"""The plan: what differs between templates, what replaces what, what is lost, and how long it takes."""
+"""The plan of a deployment: differences between templates, replacements, lost data, and durations."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def compared(before, after):
 
 
 def changed(templates, change):
-    """What a change of the templates leads to, by logical id."""
+    """Return the changes by logical id for a change of the templates."""
     after = copy.deepcopy(templates)
     change({name.rpartition("-")[2]: template["Resources"] for name, template in after.items()})
     return {one.resource.logical_id: one for one in compared(templates, after)}
 
 
-def test_before_the_first_deployment_everything_is_made(templates):
+def test_before_the_first_deployment_everything_is_created(templates):
     changes = compared({}, templates)
     assert {change.action for change in changes} == {Action.CREATE}
     assert len(changes) == sum(len(template["Resources"]) for template in templates.values())
@@ -54,7 +54,7 @@ def test_without_a_change_nothing_would_happen(templates):
     assert compared(templates, copy.deepcopy(templates)) == []
 
 
-def test_numbers_and_truths_that_cloudformation_made_texts_of_are_no_change(templates):
+def test_numbers_and_booleans_as_texts_are_no_change(templates):
     def as_texts(resources):
         resources["confluent"]["StockTradesTopic"]["Properties"]["partitions"] = "6"
         resources["confluent"]["KafkaCluster"]["Properties"]["deletion_protection"] = "false"
@@ -62,7 +62,7 @@ def test_numbers_and_truths_that_cloudformation_made_texts_of_are_no_change(temp
     assert changed(templates, as_texts) == {}
 
 
-def test_a_value_that_is_spelt_out_and_is_the_default_anyway_is_no_change(templates):
+def test_an_explicit_default_is_no_change(templates):
     def spelt_out(resources):
         assert "availability" not in resources["confluent"]["KafkaCluster"]["Properties"]
         resources["confluent"]["KafkaCluster"]["Properties"]["availability"] = "SINGLE_ZONE"
@@ -70,7 +70,7 @@ def test_a_value_that_is_spelt_out_and_is_the_default_anyway_is_no_change(templa
     assert changed(templates, spelt_out) == {}
 
 
-def test_a_setting_that_the_vendor_can_change_is_changed_in_place_and_says_from_what_to_what(templates):
+def test_a_change_in_place_has_old_and_new_value(templates):
     def slower(resources):
         resources["confluent"]["StockTradesConnector"]["Properties"]["max_interval_ms"] = 250
 
@@ -79,7 +79,7 @@ def test_a_setting_that_the_vendor_can_change_is_changed_in_place_and_says_from_
     assert [str(why) for why in only.why] == ["max_interval_ms: 500 → 250"]
 
 
-def test_a_cluster_that_is_replaced_takes_along_all_that_lies_in_it_through_every_stack(templates):
+def test_replacing_a_cluster_replaces_its_objects_in_every_stack(templates):
     def two_zones(resources):
         resources["confluent"]["KafkaCluster"]["Properties"]["availability"] = "MULTI_ZONE"
 
@@ -89,16 +89,16 @@ def test_a_cluster_that_is_replaced_takes_along_all_that_lies_in_it_through_ever
     assert found["StockTradesTopic"].action is Action.REPLACE
     assert found["StockTradesTopic"].data_loss == "its records"
     assert "cluster_id changes because KafkaCluster is replaced" in map(str, found["StockTradesTopic"].why)
-    # Snowflake's catalog integration names the Glue database, which is called like the cluster, in another stack.
+    # Snowflake's catalog integration, in another stack, names the Glue database, whose name is the cluster's id.
     assert found["Catalog"].action is Action.REPLACE
     assert found["Catalog"].resource.system == "Snowflake"
-    # What only refers to it in its permissions stays what it is.
+    # A resource that only refers to it in its permissions is not replaced.
     assert found[role_of(resources_of(templates, "confluent"), "TableflowRole")].action is Action.UPDATE
     assert "Environment" not in found
     assert "LakeBucket9CD7BBD2" not in found
 
 
-def test_another_text_of_a_statement_drops_what_it_writes(templates):
+def test_another_text_of_a_statement_drops_its_target(templates):
     def other(resources):
         properties = resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"]
         properties["sql"] = properties["sql"].replace("stock_trades", "other_trades", 1)
@@ -110,7 +110,7 @@ def test_another_text_of_a_statement_drops_what_it_writes(templates):
     assert "iceberg table" in only.data_loss
 
 
-def test_of_a_long_value_the_part_that_differs_is_shown(templates):
+def test_the_differing_part_of_a_long_value_is_shown(templates):
     def other(resources):
         properties = resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"]
         assert len(properties["sql"]) > 100
@@ -134,7 +134,7 @@ def resources_of(templates, part):
 
 
 def permitted(templates, change):
-    """What changes in who may do what, by logical id."""
+    """Return the changes of permissions by logical id."""
     after = copy.deepcopy(templates)
     change({name.rpartition("-")[2]: template["Resources"] for name, template in after.items()})
     wanted = [SynthesizedStack(name, template) for name, template in after.items()]
@@ -147,7 +147,7 @@ def own_statements(resources):
     ]["Statement"]
 
 
-def test_an_action_that_is_added_to_a_role_is_shown_with_what_it_is_on(templates):
+def test_an_action_added_to_a_role_is_shown_with_its_resources(templates):
     def more(resources):
         own_statements(resources)[0]["Action"] = "s3:DeleteBucket"
 
@@ -160,7 +160,7 @@ def test_an_action_that_is_added_to_a_role_is_shown_with_what_it_is_on(templates
     assert "s3:DeleteBucket" in why.after
 
 
-def test_a_condition_that_goes_allows_more_and_one_that_comes_is_shown_as_both(templates):
+def test_a_removed_condition_allows_more_and_a_changed_one_is_shown(templates):
     def anybody(resources):
         role = resources["confluent"][role_of(resources["confluent"], "TableflowRole")]
         for statement in role["Properties"]["AssumeRolePolicyDocument"]["Statement"]:
@@ -172,7 +172,7 @@ def test_a_condition_that_goes_allows_more_and_one_that_comes_is_shown_as_both(t
     assert any("sts:ExternalId" in line for line in only.removed)
 
 
-def test_less_is_shown_and_is_no_broadening(templates):
+def test_a_removed_permission_is_shown_and_is_no_broadening(templates):
     def less(resources):
         del own_statements(resources)[0]
 
@@ -181,7 +181,7 @@ def test_less_is_shown_and_is_no_broadening(templates):
     assert only.removed
 
 
-def test_a_deny_that_goes_a_managed_policy_and_a_boundary_are_seen(templates):
+def test_changes_of_denials_managed_policies_and_boundaries_are_found(templates):
     def looser(resources):
         policy = next(body for body in resources["data"].values() if body["Type"] == "AWS::S3::BucketPolicy")
         statements = policy["Properties"]["PolicyDocument"]["Statement"]
@@ -206,7 +206,7 @@ def test_the_same_statements_grouped_otherwise_are_no_change(templates):
     assert permitted(templates, grouped) == {}
 
 
-def test_permissions_that_change_are_shown_whole_and_those_of_new_stacks_are_counted(templates, capsys):
+def test_changed_permissions_are_shown_in_full_and_new_ones_counted(templates, capsys):
     def more(resources):
         own_statements(resources)[0]["Action"] = [f"s3:{'Very' * 20}LongAction{number}" for number in range(30)]
 
@@ -214,13 +214,13 @@ def test_permissions_that_change_are_shown_whole_and_those_of_new_stacks_are_cou
     new = permissions.compare([SynthesizedStack(name, template) for name, template in templates.items()], {})
     plan = plan_of([], permissions=[*found, *new[:5]], deployed=["lakeferry-dev-confluent"])
     render.show(Output(), attrs.evolve(plan, permissions=[*found, *(one for one in new if one.stack.endswith("-data"))]))
-    said = capsys.readouterr().out
-    assert all(f"LongAction{number}" in said for number in range(30))
-    assert "policies in new stacks" in said
+    printed = capsys.readouterr().out
+    assert all(f"LongAction{number}" in printed for number in range(30))
+    assert "policies in new stacks" in printed
     assert plan.broadened[0] == found[0]
 
 
-def test_a_missing_object_that_is_created_again_is_a_change_and_no_loss_and_later_nothing(templates):
+def test_recreating_a_missing_object_is_a_change_without_loss(templates):
     def repaired(resources):
         resources["confluent"]["StockTradesTopic"]["Properties"]["repair"] = "1764000000"
 
@@ -235,7 +235,7 @@ def test_a_missing_object_that_is_created_again_is_a_change_and_no_loss_and_late
 def test_another_comment_in_a_statement_is_no_change(templates):
     def remarked(resources):
         properties = resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"]
-        properties["sql"] = "-- said otherwise\n" + properties["sql"]
+        properties["sql"] = "-- another comment\n" + properties["sql"]
 
     assert changed(templates, remarked) == {}
 
@@ -259,11 +259,11 @@ def test_what_aws_cannot_rename_is_replaced_by_its_own_schema(templates):
         Action.REPLACE, "everything in it",
     )  # fmt: skip
     assert found[job_of(resources_of(templates, "exports"))].action is Action.UPDATE
-    # The table is written elsewhere then, which Tableflow does only with another table.
+    # Tableflow can write elsewhere only with another table.
     assert found["StockTradesTable"].action is Action.RECREATE
 
 
-def test_a_property_of_a_nested_path_is_looked_at_alone(templates):
+def test_a_nested_property_is_compared_by_itself(templates):
     def budget(resources):
         (name,) = (name for name, body in resources["operations"].items() if body["Type"] == "AWS::Budgets::Budget")
         resources["operations"][name]["Properties"]["Budget"]["BudgetLimit"]["Amount"] = 5000
@@ -275,7 +275,7 @@ def test_a_property_of_a_nested_path_is_looked_at_alone(templates):
     assert "budget_name" not in why.after.lower()
 
 
-def test_what_goes_is_deleted_unless_its_stack_lets_it_stay(templates):
+def test_a_removed_resource_is_deleted_unless_its_stack_retains_it(templates):
     def less(resources):
         del resources["confluent"]["StockTradesTopic"]
         del resources["data"]["LakeBucket9CD7BBD2"]
@@ -286,7 +286,7 @@ def test_what_goes_is_deleted_unless_its_stack_lets_it_stay(templates):
     assert (found["LakeBucket9CD7BBD2"].action, found["LakeBucket9CD7BBD2"].data_loss) == (Action.RETAIN, "")
 
 
-def test_a_bucket_whose_stack_lets_it_stay_is_not_lost_when_it_is_replaced(templates):
+def test_a_retained_bucket_is_not_lost_when_it_is_replaced(templates):
     def renamed(resources):
         resources["data"]["LakeBucket9CD7BBD2"]["Properties"]["BucketName"] = "mine"
 
@@ -294,7 +294,7 @@ def test_a_bucket_whose_stack_lets_it_stay_is_not_lost_when_it_is_replaced(templ
     assert changed(templates, renamed)["LakeBucket9CD7BBD2"].data_loss == ""
 
 
-def test_the_pseudonymisation_key_is_what_nobody_may_lose(templates):
+def test_deleting_the_pseudonymisation_key_is_data_loss(templates):
     def less(resources):
         (name,) = (name for name, body in resources["data"].items() if body["Type"] == "AWS::SecretsManager::Secret")
         del resources["data"][name]
@@ -303,14 +303,14 @@ def test_the_pseudonymisation_key_is_what_nobody_may_lose(templates):
     assert "pseudonymisation" in only.data_loss
 
 
-def test_a_stack_whose_first_deployment_failed_begins_anew(templates):
+def test_a_stack_whose_first_deployment_failed_is_created_again(templates):
     fallen = Stack("lakeferry-dev-data", "arn", "ROLLBACK_COMPLETE", template={})
     assert not fallen.is_active
     changes = Comparison([SynthesizedStack("lakeferry-dev-data", templates["lakeferry-dev-data"])], {}).changes()
     assert {change.action for change in changes} == {Action.CREATE}
 
 
-def test_every_kind_that_makes_its_object_anew_in_an_update_is_known():
+def test_every_resource_type_that_replaces_objects_in_updates_is_listed():
     renewing = {
         name
         for name, each in registry.RESOURCE_TYPES.items()
@@ -319,13 +319,13 @@ def test_every_kind_that_makes_its_object_anew_in_an_update_is_known():
     assert set(replacement.RECREATED_ON) == renewing
 
 
-def test_a_kind_that_makes_its_object_anew_is_noticed():
+def test_an_unlisted_resource_type_that_replaces_objects_is_found():
     assert "raise ReplacementRequired(" in inspect.getsource(registry.RESOURCE_TYPES["tableflow_topic"].handler.update)
     assert "ReplacementRequired(" not in inspect.getsource(registry.RESOURCE_TYPES["topic"].handler)
 
 
 @pytest.mark.parametrize("kind", sorted(registry.RESOURCE_TYPES))
-def test_what_replaces_or_renews_is_a_property_of_the_kind(kind):
+def test_replacing_values_are_properties_of_the_resource_type(kind):
     resource = TemplateResource("s", "R", {"Type": "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))})
     rule = replacement.rule_of(resource)
     known = set(inspect.signature(registry.RESOURCE_TYPES[kind].handler.PROPERTIES).parameters)
@@ -333,7 +333,7 @@ def test_what_replaces_or_renews_is_a_property_of_the_kind(kind):
     assert resource.kind == kind
 
 
-def test_an_unknown_type_of_aws_is_never_said_to_be_replaced():
+def test_an_unknown_type_of_aws_is_never_reported_as_replaced():
     assert replacement.rule_of(TemplateResource("s", "R", {"Type": "AWS::Nothing::Here"})) == replacement.Rule()
 
 
@@ -347,7 +347,7 @@ def test_a_secret_that_somebody_put_into_a_template_is_not_shown(templates):
 
 
 @pytest.mark.parametrize(
-    ("value", "places"),
+    ("value", "references_found"),
     [
         ({"Ref": "A"}, [("s", "A")]),
         ({"Fn::GetAtt": ["A", "Arn"]}, [("s", "A")]),
@@ -359,8 +359,8 @@ def test_a_secret_that_somebody_put_into_a_template_is_not_shown(templates):
         ([{"a": {"Fn::Join": ["", ["x", {"Ref": "A"}]]}}, "Ref"], [("s", "A")]),
     ],
 )
-def test_references_are_found_however_they_are_written(value, places):
-    assert list(references.of("s", value, {"theirs": ("t", "B")})) == places
+def test_references_are_found_in_every_form(value, references_found):
+    assert list(references.of("s", value, {"theirs": ("t", "B")})) == references_found
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_references_are_found_however_they_are_written(value, places):
         ({"S3Key": "0" * 64 + ".zip"}, '{"S3Key": "00000000….zip"}'),
     ],
 )
-def test_values_are_shown_as_people_read_them(value, shown):
+def test_values_are_formatted_for_people(value, shown):
     assert references.shown(value, {"theirs": ("t", "B")}) == shown
 
 
@@ -392,19 +392,19 @@ def plan_of(changes, **more):
     return Plan(prefix="lakeferry-dev", account="1", region="eu-west-1", changes=changes, **{**result, **more})
 
 
-def test_what_is_lost_is_reported_before_anything_else_and_in_words(templates, capsys):
+def test_data_loss_is_printed_first(templates, capsys):
     def less(resources):
         del resources["confluent"]["StockTradesTopic"]
         resources["confluent"]["StockTradesConnector"]["Properties"]["max_interval_ms"] = 250
 
     render.show(Output(), plan_of(list(changed(templates, less).values())))
-    said = capsys.readouterr().out
-    assert said.index("DATA LOSS") < said.index("max_interval_ms")
-    assert "delete Confluent topic StockTradesTopic (stock_trades), which deletes its records" in said
-    assert "DELETE" in said
+    printed = capsys.readouterr().out
+    assert printed.index("DATA LOSS") < printed.index("max_interval_ms")
+    assert "delete Confluent topic StockTradesTopic (stock_trades), which deletes its records" in printed
+    assert "DELETE" in printed
 
 
-def test_what_is_made_is_counted_unless_all_is_asked_for(templates, capsys):
+def test_new_resources_are_counted_unless_all_are_requested(templates, capsys):
     plan = plan_of(compared({}, templates))
     render.show(Output(), plan)
     short = capsys.readouterr().out
@@ -431,7 +431,7 @@ def test_outputs_tags_and_protection_are_changes_too(templates):
     assert plan_of([]).is_empty
 
 
-def test_a_phase_takes_as_long_as_what_is_slow_in_it(templates):
+def test_a_phase_takes_as_long_as_its_slow_resources(templates):
     changes = compared({}, templates)
     confluent, data = (durations.phase(f"lakeferry-dev-{part}", changes) for part in ("confluent", "data"))
     assert confluent.low > data.low
@@ -446,7 +446,7 @@ def test_durations_are_written_for_people(seconds, expected_message):
 
 
 def events(*result):
-    """Of CloudFormation, the newest first: (logical id, status, minute)."""
+    """Return CloudFormation's events, the newest first: (logical id, status, minute)."""
     return [
         Event(
             id="", stack="s", stack_id="arn", logical_id=name, physical_id="arn" if name == "stack" else name,
@@ -457,7 +457,7 @@ def events(*result):
     ]  # fmt: skip
 
 
-def test_the_last_duration_is_that_of_the_last_deployment_that_ended_well():
+def test_the_last_duration_is_the_last_successful_deployments():
     result = events(
         ("stack", "UPDATE_ROLLBACK_COMPLETE", 99), ("stack", "UPDATE_ROLLBACK_IN_PROGRESS", 98),
         ("stack", "UPDATE_IN_PROGRESS", 90),

@@ -1,4 +1,4 @@
-"""A window is published once, by whoever knows more; what dead runs left goes, and what live ones are at stays."""
+"""A window is published once, by the run with the newest view. Files of dead runs are removed, those of live runs are kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
 
 def fence(run: str, since: int = 0, started: int = 0) -> Fence:
-    """Hours after T0 at which the run's view became current, and at which it began."""
+    """Return a fence: hours after T0 at which the run's view became current, and at which the run started."""
     return Fence(T0 + since * HOUR, T0 + started * HOUR, run)
 
 
@@ -44,14 +44,14 @@ def draft(content: str, mine: Fence, form: str = "csv", status: str = "complete"
 
 
 def attempt(location: WindowLocation, mine: Fence, content: str, **changes: str) -> Outcome:
-    """What becomes of a run's manifest with this content, published at T0 by a run that has an hour to go."""
+    """Publish a manifest with this content at T0, by a run with an hour left."""
     record = runs.RunRecord(mine.run_id, location.export, T0, mine.started_at, T0 + HOUR)
     return publish(location, draft(content, mine, **changes), record, lambda: T0)
 
 
 @contextmanager
 def before_each_write(location: WindowLocation, act: Callable[[], object]) -> Iterator[None]:
-    """Acts between the look at the manifest and the conditional write."""
+    """Call `act` between the reading of the manifest and the conditional write."""
     events = location.bucket.s3.meta.events
 
     def call(**_):
@@ -65,33 +65,33 @@ def before_each_write(location: WindowLocation, act: Callable[[], object]) -> It
 
 
 @pytest.fixture
-def place(bucket) -> WindowLocation:
+def location(bucket) -> WindowLocation:
     return WindowLocation(bucket, "weekly_sales", "2026-W46")
 
 
-def of_another_client(place: WindowLocation) -> WindowLocation:
-    """As another process sees it."""
-    return attrs.evolve(place, bucket=Bucket(boto3.client("s3"), place.bucket.name, place.bucket.prefix))
+def of_another_client(location: WindowLocation) -> WindowLocation:
+    """Return the location as another process sees it."""
+    return attrs.evolve(location, bucket=Bucket(boto3.client("s3"), location.bucket.name, location.bucket.prefix))
 
 
-def test_the_first_run_publishes_and_the_same_again_changes_nothing(place):
-    assert place.current() is None
-    first = attempt(place, fence("a"), "x")
+def test_the_first_run_publishes_and_a_repetition_changes_nothing(location):
+    assert location.current() is None
+    first = attempt(location, fence("a"), "x")
     assert (first.state, first.manifest["generation"]) == (PUBLISHED, 1)
-    found, etag = place.current()
+    found, etag = location.current()
     assert found == first.manifest
-    again = attempt(place, fence("b", 5, 5), "x")
+    again = attempt(location, fence("b", 5, 5), "x")
     assert (again.state, again.manifest) == (UNCHANGED, first.manifest)
-    assert place.current() == (found, etag)
-    assert list(place.bucket.keys("")) == ["weekly_sales/manifests/2026-W46.json"]
+    assert location.current() == (found, etag)
+    assert list(location.bucket.keys("")) == ["weekly_sales/manifests/2026-W46.json"]
 
 
 @pytest.mark.parametrize("change", [{"content": "y"}, {"form": "gzip"}, {"status": "incomplete"}, {"contract": "2"}])
-def test_a_restatement_gets_a_generation(place, change):
-    attempt(place, fence("a"), "x")
-    outcome = attempt(place, fence("b", 1), **{"content": "x"} | change)
+def test_a_restatement_gets_a_generation(location, change):
+    attempt(location, fence("a"), "x")
+    outcome = attempt(location, fence("b", 1), **{"content": "x"} | change)
     assert outcome.state == PUBLISHED
-    assert [one["run_id"] for one in place.current()[0]["generations"]] == ["a", "b"]
+    assert [one["run_id"] for one in location.current()[0]["generations"]] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_a_restatement_gets_a_generation(place, change):
         (fence("b", since=1, started=1), fence("a", since=1, started=1)),
     ],
 )
-def test_an_older_view_never_replaces_a_newer_one(place, newer, older):
-    attempt(place, newer, "new")
-    late = attempt(place, older, "old")
+def test_an_older_view_never_replaces_a_newer_one(location, newer, older):
+    attempt(location, newer, "new")
+    late = attempt(location, older, "old")
     assert (late.state, late.manifest["content_sha256"]) == (SUPERSEDED, "new")
-    assert place.current()[0]["content_sha256"] == "new"
+    assert location.current()[0]["content_sha256"] == "new"
     newest = attrs.evolve(newer, started_at=newer.started_at + HOUR, run_id="c")
-    assert attempt(place, newest, "newer").state == PUBLISHED
+    assert attempt(location, newest, "newer").state == PUBLISHED
 
 
 def test_a_fence_survives_its_manifest():
@@ -117,58 +117,58 @@ def test_a_fence_survives_its_manifest():
     assert fence("a", since=1) > fence("z", since=0, started=9)
 
 
-def test_a_run_that_is_overtaken_before_it_writes_looks_again(place):
-    other, rivals = of_another_client(place), iter("b")
+def test_a_run_that_is_overtaken_before_its_write_reads_again(location):
+    other, rivals = of_another_client(location), iter("b")
 
     def overtake():
         if (name := next(rivals, None)) is not None:
             attempt(other, fence(name), "y")
 
-    with before_each_write(place, overtake):
-        outcome = attempt(place, fence("a", 5), "x")
+    with before_each_write(location, overtake):
+        outcome = attempt(location, fence("a", 5), "x")
     assert (outcome.state, outcome.manifest["generation"]) == (PUBLISHED, 2)
     assert [one["run_id"] for one in outcome.manifest["generations"]] == ["b", "a"]
 
 
-def test_a_run_that_is_overtaken_by_the_same_content_publishes_nothing(place):
-    other = of_another_client(place)
-    with before_each_write(place, lambda: attempt(other, fence("b"), "x")):
-        outcome = attempt(place, fence("a", 5), "x")
+def test_a_run_that_is_overtaken_by_the_same_content_publishes_nothing(location):
+    other = of_another_client(location)
+    with before_each_write(location, lambda: attempt(other, fence("b"), "x")):
+        outcome = attempt(location, fence("a", 5), "x")
     assert (outcome.state, outcome.manifest["run_id"]) == (UNCHANGED, "b")
 
 
-def test_a_manifest_that_changes_between_look_and_write_is_not_lost(place):
-    attempt(place, fence("a"), "1")
-    other, rounds = of_another_client(place), iter("234")
+def test_a_manifest_that_changes_between_read_and_write_is_not_lost(location):
+    attempt(location, fence("a"), "1")
+    other, rounds = of_another_client(location), iter("234")
 
     def overtake():
         if (content := next(rounds, None)) is not None:
             attempt(other, fence(f"r{content}", int(content)), content)
 
-    with before_each_write(place, overtake):
-        outcome = attempt(place, fence("z", 9), "mine")
+    with before_each_write(location, overtake):
+        outcome = attempt(location, fence("z", 9), "mine")
     assert [one["run_id"] for one in outcome.manifest["generations"]] == ["a", "r2", "r3", "r4", "z"]
 
 
-def test_of_many_runs_at_once_with_the_same_rows_one_publishes(place):
+def test_of_many_runs_at_once_with_the_same_rows_one_publishes(location):
     def one(number: int) -> str:
         mine = fence(f"run-{number}", number)
-        return attempt(of_another_client(place), mine, "x").state
+        return attempt(of_another_client(location), mine, "x").state
 
     with ThreadPoolExecutor(6) as pool:
         states = list(pool.map(one, range(6)))
     assert sorted(states) == [PUBLISHED] + [UNCHANGED] * 5
-    assert place.current()[0]["generation"] == 1
+    assert location.current()[0]["generation"] == 1
 
 
-def test_of_many_runs_at_once_with_other_rows_the_one_that_knows_most_wins_and_none_is_lost(place):
+def test_of_many_runs_at_once_with_different_rows_the_newest_view_wins(location):
     def one(number: int) -> str:
         mine = fence(f"run-{number}", number)
-        return attempt(of_another_client(place), mine, str(number)).state
+        return attempt(of_another_client(location), mine, str(number)).state
 
     with ThreadPoolExecutor(6) as pool:
         states = list(pool.map(one, range(6)))
-    found = place.current()[0]
+    found = location.current()[0]
     assert (found["run_id"], states[5]) == ("run-5", PUBLISHED)
     published = [f"run-{number}" for number, state in enumerate(states) if state == PUBLISHED]
     assert [each["run_id"] for each in found["generations"]] == published
@@ -179,11 +179,11 @@ def test_of_many_runs_at_once_with_other_rows_the_one_that_knows_most_wins_and_n
     ("fault", "before"),
     [({"fault": "effect_then_reset"}, None), ({"fault": "effect_then_error", "status": 500}, "published")],
 )
-def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, place, fault, before):
-    """The client sends it again and is told that it is too late. Taken for another run's, it would cost the files."""
+def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, location, fault, before):
+    """The client sends it again and gets a conflict. If the run took it for another's manifest, its files would be removed."""
     if before:
-        attempt(place, fence(before), "x")
-    mine, patient = fence("mine", 1), attrs.evolve(place, bucket=attrs.evolve(place.bucket, s3=connect_s3()))
+        attempt(location, fence(before), "x")
+    mine, patient = fence("mine", 1), attrs.evolve(location, bucket=attrs.evolve(location.bucket, s3=connect_s3()))
     faults = FaultClient(lake_aws.url)
     faults.rule({"method": "PUT", "path": "*/manifests/*", "times": 1} | fault)
     try:
@@ -192,7 +192,7 @@ def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, place, fault
     finally:
         faults.clear()
     assert (outcome.state, outcome.manifest["run_id"]) == (PUBLISHED, "mine")
-    assert [one["run_id"] for one in place.current()[0]["generations"]] == [*([before] if before else []), "mine"]
+    assert [one["run_id"] for one in location.current()[0]["generations"]] == [*([before] if before else []), "mine"]
 
 
 @pytest.mark.parametrize(
@@ -203,24 +203,24 @@ def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, place, fault
         ({"fault": "error", "status": 403, "code": "AccessDenied"}, False, "EXP-AWS-DENIED"),
     ],
 )
-def test_it_is_known_whether_a_failed_write_may_have_made_the_window_visible(lake_aws, place, fault, open_, code):
+def test_a_failed_write_shows_whether_the_window_may_be_visible(lake_aws, location, fault, open_, code):
     faults = FaultClient(lake_aws.url)
     faults.rule({"method": "PUT", "path": "*/manifests/*", "times": 0, "shape": "s3"} | fault)
     try:
         with pytest.raises(StorageProblem) as failed:
-            attempt(place, fence("mine"), "x")
+            attempt(location, fence("mine"), "x")
     finally:
         faults.clear()
     assert (failed.value.code, may_be_written(failed.value)) == (code, open_)
 
 
-def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, place):
+def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, location):
     faults, pauses = FaultClient(lake_aws.url), []
-    record = runs.RunRecord("mine", place.export, T0, T0, T0 + HOUR)
+    record = runs.RunRecord("mine", location.export, T0, T0, T0 + HOUR)
     faults.rule({"fault": "error", "status": 409, "shape": "s3", "method": "PUT", "path": "*/manifests/*", "times": 0})
     try:
         with pytest.raises(StorageProblem) as busy:
-            publish(place, draft("x", fence("mine")), record, lambda: T0, pause=pauses.append)
+            publish(location, draft("x", fence("mine")), record, lambda: T0, pause=pauses.append)
     finally:
         faults.clear()
     assert (busy.value.code, len(pauses)) == ("EXP-MANIFEST-BUSY", 50)
@@ -228,9 +228,9 @@ def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, place):
     assert max(pauses) > 0.1, "fifty draws of up to a second"
 
 
-def test_objects_that_s3_does_not_delete_are_an_error(lake_aws, place):
-    """The answer to DeleteObjects is 200 also where it lists objects that stay."""
-    place.bucket.write("kept", b"1", "text/plain")
+def test_objects_that_s3_does_not_delete_are_an_error(lake_aws, location):
+    """DeleteObjects answers 200 even if it lists objects that remain."""
+    location.bucket.write("kept", b"1", "text/plain")
     body = (
         '<DeleteResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Error><Key>kept</Key>'
         "<Code>AccessDenied</Code><Message>Access Denied</Message></Error></DeleteResult>"
@@ -239,7 +239,7 @@ def test_objects_that_s3_does_not_delete_are_an_error(lake_aws, place):
     faults.rule({"fault": "error", "status": 200, "body": body, "method": "POST", "query": {"delete": "*"}, "path": "*"})
     try:
         with pytest.raises(StorageProblem) as refused:
-            place.bucket.delete(["kept"])
+            location.bucket.delete(["kept"])
     finally:
         faults.clear()
     assert refused.value.code == "EXP-AWS-DENIED"
@@ -258,24 +258,24 @@ def test_a_conditional_write_leaves_no_condition_behind(bucket):
     assert bucket.read("a")[0] == b"4"
 
 
-def run(place: WindowLocation, run_id: str, *, state: str = "running", **changes) -> str:
-    """A run's record, begun an hour ago by this process with an hour to go."""
-    record = runs.RunRecord(run_id, place.export, T0, T0 - HOUR, T0 + HOUR, state=state)
-    attrs.evolve(record, **changes).save(place.bucket)
+def run(location: WindowLocation, run_id: str, *, state: str = "running", **changes) -> str:
+    """Store a run's record, started an hour ago by this process, with an hour left."""
+    record = runs.RunRecord(run_id, location.export, T0, T0 - HOUR, T0 + HOUR, state=state)
+    attrs.evolve(record, **changes).save(location.bucket)
     return run_id
 
 
-def leave(place: WindowLocation, run_id: str) -> None:
-    """A file, and an upload that was begun."""
-    place.bucket.write(f"{place.run_folder(run_id)}file.csv", b"x", "text/csv")
-    key = place.bucket.key(f"{place.run_folder(run_id)}more.csv")
-    place.bucket.s3.create_multipart_upload(Bucket=place.bucket.name, Key=key)
+def leave(location: WindowLocation, run_id: str) -> None:
+    """Leave a file, and an upload that is not completed."""
+    location.bucket.write(f"{location.run_folder(run_id)}file.csv", b"x", "text/csv")
+    key = location.bucket.key(f"{location.run_folder(run_id)}more.csv")
+    location.bucket.s3.create_multipart_upload(Bucket=location.bucket.name, Key=key)
 
 
-def left(place: WindowLocation) -> set[str]:
-    """Runs that have something in the window."""
-    found = [*place.bucket.keys(place.data), *(key for key, _ in place.bucket.uploads(place.data))]
-    return {key.removeprefix(place.data).partition("/")[0] for key in found}
+def left(location: WindowLocation) -> set[str]:
+    """Return the runs with files or uploads in the window."""
+    found = [*location.bucket.keys(location.data), *(key for key, _ in location.bucket.uploads(location.data))]
+    return {key.removeprefix(location.data).partition("/")[0] for key in found}
 
 
 def ended_process() -> int:
@@ -284,119 +284,123 @@ def ended_process() -> int:
     return process.pid
 
 
-def test_what_dead_runs_left_is_removed_and_nothing_else(place):
+def test_files_of_dead_runs_are_removed_and_nothing_else(location):
     mine = fence("published")
-    attempt(place, mine, "x")
+    attempt(location, mine, "x")
     elsewhere = {"host": "another/boot"}
     alive = {
-        run(place, "own", expires_at=T0),  # whoever cleans up is at work, also beyond its time
-        run(place, "published", state="done"),
-        run(place, "at-work"),
-        run(place, "at-work-elsewhere", pid=1, **elsewhere),
-        run(place, "may-be-writing-still", expires_at=T0 - 9 * MINUTE, **elsewhere),
+        run(location, "own", expires_at=T0),  # the run that cleans up is alive, even after its time limit
+        run(location, "published", state="done"),
+        run(location, "at-work"),
+        run(location, "at-work-elsewhere", pid=1, **elsewhere),
+        run(location, "may-be-writing-still", expires_at=T0 - 9 * MINUTE, **elsewhere),
     }
     dead = {
-        run(place, "failed", state="failed"),
-        run(place, "out-of-time", expires_at=T0 - 10 * MINUTE, **elsewhere),
-        run(place, "killed", pid=ended_process()),
-        "never-told",
+        run(location, "failed", state="failed"),
+        run(location, "out-of-time", expires_at=T0 - 10 * MINUTE, **elsewhere),
+        run(location, "killed", pid=ended_process()),
+        "never-recorded",
     }
     for one in alive | dead:
-        leave(place, one)
-    neighbour = attrs.evolve(place, window="2026-W45")
-    leave(neighbour, "never-told")
-    assert cleanup.clean_window(place, "own", T0) == sorted(dead)
-    assert left(place) == alive
-    assert left(neighbour) == {"never-told"}
-    assert place.current() is not None
-    assert cleanup.clean_window(place, "own", T0) == []
+        leave(location, one)
+    neighbour = attrs.evolve(location, window="2026-W45")
+    leave(neighbour, "never-recorded")
+    assert cleanup.clean_window(location, "own", T0) == sorted(dead)
+    assert left(location) == alive
+    assert left(neighbour) == {"never-recorded"}
+    assert location.current() is not None
+    assert cleanup.clean_window(location, "own", T0) == []
 
 
-def test_what_a_run_that_died_left_goes_also_from_windows_that_no_run_works_on_again(place):
-    windows = [attrs.evolve(place, window=label) for label in ("2026-W43", "2026-W44", "2026-W45")]
+def test_files_of_dead_runs_are_removed_from_all_windows(location):
+    windows = [attrs.evolve(location, window=label) for label in ("2026-W43", "2026-W44", "2026-W45")]
     for name, pid in (("killed", ended_process()), ("at-work", os.getpid())):
-        run(place, name, pid=pid)
+        run(location, name, pid=pid)
         for window in windows[:2]:
             leave(window, name)
     windows[2].bucket.s3.create_multipart_upload(
-        Bucket=place.bucket.name, Key=place.bucket.key(f"{windows[2].run_folder('killed')}begun.csv")
+        Bucket=location.bucket.name, Key=location.bucket.key(f"{windows[2].run_folder('killed')}begun.csv")
     )
-    earlier = runs.latest(place.bucket, place.export, "own")
-    cleanup.clean_up_dead_runs(place.bucket, place.export, "own", earlier, T0)
+    earlier = runs.latest(location.bucket, location.export, "own")
+    cleanup.clean_up_dead_runs(location.bucket, location.export, "own", earlier, T0)
     assert [left(window) for window in windows] == [{"at-work"}, {"at-work"}, set()]
-    states = {record["id"]: record["state"] for record in runs.latest(place.bucket, place.export, "own")}
+    states = {record["id"]: record["state"] for record in runs.latest(location.bucket, location.export, "own")}
     assert states == {"killed": "failed", "at-work": "running"}
 
 
-def test_a_run_publishes_nothing_once_others_may_remove_its_files(place):
-    """Its process was asleep, as a laptop's is with its lid closed."""
-    record = runs.RunRecord("slow", place.export, T0, T0 - HOUR, T0, host="another/boot")
-    record.save(place.bucket)
-    leave(place, "slow")
+def test_a_run_publishes_nothing_once_others_may_remove_its_files(location):
+    """Its process slept, as a laptop does with its lid closed."""
+    record = runs.RunRecord("slow", location.export, T0, T0 - HOUR, T0, host="another/boot")
+    record.save(location.bucket)
+    leave(location, "slow")
 
     def awake(now):
-        return publish(place, draft("x", fence("slow")), record, lambda: now)
+        return publish(location, draft("x", fence("slow")), record, lambda: now)
 
-    assert cleanup.clean_window(place, "other", T0 + 10 * MINUTE) == ["slow"]
+    assert cleanup.clean_window(location, "other", T0 + 10 * MINUTE) == ["slow"]
     with pytest.raises(ExportError) as late:
         awake(T0 + 10 * MINUTE)
-    assert (late.value.code, place.current()) == ("EXP-TIME-LIMIT", None)
+    assert (late.value.code, location.current()) == ("EXP-TIME-LIMIT", None)
     with pytest.raises(ExportError):
         awake(T0)
     assert awake(T0 - MINUTE).state == PUBLISHED
 
 
-def test_files_of_a_window_without_its_manifest_stay(place):
-    """Somebody deleted the manifest. What the runs published is not removed as if they had died."""
-    of_window = [{"window": place.window, "state": "published"}]
-    for name, windows in (("first", of_window), ("second", of_window), ("failed", [{"window": place.window, "state": "failed"}])):
-        run(place, name, state="done", windows=windows)
-        leave(place, name)
-    assert cleanup.clean_window(place, "own", T0) == ["failed"]
-    assert left(place) == {"first", "second"}
+def test_files_of_a_window_without_its_manifest_stay(location):
+    """Somebody deleted the manifest. Published files are not removed as if their runs had died."""
+    of_window = [{"window": location.window, "state": "published"}]
+    for name, windows in (
+        ("first", of_window),
+        ("second", of_window),
+        ("failed", [{"window": location.window, "state": "failed"}]),
+    ):
+        run(location, name, state="done", windows=windows)
+        leave(location, name)
+    assert cleanup.clean_window(location, "own", T0) == ["failed"]
+    assert left(location) == {"first", "second"}
 
 
-def test_windows_that_failed_or_ended_their_run_were_tried(place):
+def test_windows_that_failed_or_ended_their_run_count_as_tried(location):
     failed = [{"window": "a", "state": "blocked", "exit_code": 7}, {"window": "b", "state": "published"}]
-    run(place, "run-1", state="failed", windows=failed)
-    run(place, "run-2", working_on="c")
-    run(place, "run-3", state="failed", windows=[{"window": "a", "state": "failed", "exit_code": 1}])
-    run(place, "own", working_on="d")
-    assert runs.tried(runs.latest(place.bucket, place.export, "own")) == {"a": "run-3", "c": "run-2"}
+    run(location, "run-1", state="failed", windows=failed)
+    run(location, "run-2", working_on="c")
+    run(location, "run-3", state="failed", windows=[{"window": "a", "state": "failed", "exit_code": 1}])
+    run(location, "own", working_on="d")
+    assert runs.tried(runs.latest(location.bucket, location.export, "own")) == {"a": "run-3", "c": "run-2"}
 
 
-def test_files_of_earlier_generations_stay(place):
+def test_files_of_earlier_generations_stay(location):
     for number, name in enumerate("abc"):
-        leave(place, name)
-        attempt(place, fence(name, number), name)
-    assert cleanup.clean_window(place, "own", T0) == []
-    assert left(place) == {"a", "b", "c"}
+        leave(location, name)
+        attempt(location, fence(name, number), name)
+    assert cleanup.clean_window(location, "own", T0) == []
+    assert left(location) == {"a", "b", "c"}
 
 
-def test_the_first_clean_up_of_a_window_finds_nothing(place):
-    assert cleanup.clean_window(place, "own", T0) == []
+def test_the_first_clean_up_of_a_window_finds_nothing(location):
+    assert cleanup.clean_window(location, "own", T0) == []
 
 
-def test_a_run_takes_back_what_it_wrote_and_only_that(place):
-    leave(place, "mine")
-    leave(place, "mine-too")
-    cleanup.discard_files(place, "mine")
-    assert left(place) == {"mine-too"}
-    cleanup.discard_files(place, "mine")
+def test_a_run_discards_its_own_files_only(location):
+    leave(location, "mine")
+    leave(location, "mine-too")
+    cleanup.discard_files(location, "mine")
+    assert left(location) == {"mine-too"}
+    cleanup.discard_files(location, "mine")
 
 
-def test_a_window_that_is_passed_over_is_marked(place):
-    place.mark_skipped("mine")
-    assert place.bucket.read_json("weekly_sales/skipped/2026-W46.json")[0] == {"run_id": "mine"}
+def test_a_skipped_window_is_marked(location):
+    location.mark_skipped("mine")
+    assert location.bucket.read_json("weekly_sales/skipped/2026-W46.json")[0] == {"run_id": "mine"}
 
 
-def test_an_upload_that_is_gone_can_be_removed_again(place):
-    cleanup.remove(place, ["nothing"], [(f"{place.run_folder('x')}a.csv", "no-such-upload")])
+def test_an_upload_that_is_gone_can_be_removed_again(location):
+    cleanup.remove(location, ["nothing"], [(f"{location.run_folder('x')}a.csv", "no-such-upload")])
 
 
-def test_more_objects_than_one_call_deletes(place):
-    keys = [f"{place.run_folder('x')}{number:04}" for number in range(3)]
+def test_more_objects_than_one_call_deletes(location):
+    keys = [f"{location.run_folder('x')}{number:04}" for number in range(3)]
     for key in keys:
-        place.bucket.write(key, b"", "text/plain")
-    place.bucket.delete([*(f"none-{number}" for number in range(999)), *keys])
-    assert left(place) == set()
+        location.bucket.write(key, b"", "text/plain")
+    location.bucket.delete([*(f"none-{number}" for number in range(999)), *keys])
+    assert left(location) == set()

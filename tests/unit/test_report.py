@@ -1,4 +1,4 @@
-"""The whole page: what it says, in which order, and that nothing in it can harm, hide or call home."""
+"""The whole report: its content and order, and nothing that could harm, hide or load anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def page(delivered) -> page_reader.Node:
     return page_reader.read(report.html(delivered))
 
 
-def test_tells_first_what_a_reader_wants_first():
+def test_the_report_starts_with_what_readers_need_first():
     found = page(samples.weekly_sales())
     assert found.one("h1").text == "Weekly sales"
     assert found.one("p", class_="window").text == "Week 46 of 2026: Monday 9 November to Sunday 15 November 2026, Europe/Berlin"
@@ -38,7 +38,7 @@ def test_tells_first_what_a_reader_wants_first():
     ]
 
 
-def test_headline_numbers_tell_their_unit_and_their_change():
+def test_headline_numbers_have_unit_and_change():
     cards = [card.text for card in page(samples.weekly_sales()).one("dl", class_="cards").all("div")]
     assert cards == [
         "Rows (one row per order line) 798 −356 (−30.8 %) against week 45 of 2026",
@@ -48,7 +48,7 @@ def test_headline_numbers_tell_their_unit_and_their_change():
 
 
 def test_amounts_in_several_currencies_are_never_added_up():
-    """Neither on top nor in a chart: the sums of the rows by currency, made here, are what the page shows."""
+    """Neither in headlines nor in charts. The page shows the sums by currency, calculated here from the rows."""
     found = page(samples.sales_by_region())
     by_currency = {unit: sum(row["sales"] for row in region_rows() if row["currency"] == unit) for unit in ("EUR", "USD")}
     cards = [card.text for card in found.one("dl", class_="cards").all("div") if card.text.startswith("Sales")]
@@ -71,7 +71,7 @@ def test_headline_numbers_without_anything_to_compare_with():
     assert "3,252 no earlier window" in page(samples.sales_by_region(previous_window=None)).one("dl", class_="cards").text
 
 
-def test_an_empty_window_says_so_and_has_nothing_to_draw():
+def test_an_empty_window_is_reported_without_charts():
     full = samples.weekly_sales()
     found = page(samples.delivered(full.contract, [], previous_window=full.previous_window))
     assert found.one("p", class_="status empty").text == (
@@ -83,7 +83,7 @@ def test_an_empty_window_says_so_and_has_nothing_to_draw():
     assert not found.all("svg")
 
 
-def test_an_incomplete_window_says_until_when_its_data_is_and_until_when_it_changes():
+def test_an_incomplete_window_has_the_end_of_its_data_and_of_its_changes():
     made = samples.weekly_sales()
     incomplete = attrs.evolve(
         made, status="incomplete", table=attrs.evolve(made.table, committed_at=made.window.end - timedelta(hours=3))
@@ -95,7 +95,7 @@ def test_an_incomplete_window_says_until_when_its_data_is_and_until_when_it_chan
     assert "made again" not in page(attrs.evolve(incomplete, contract=settled)).text
 
 
-def test_failed_checks_come_first_and_stand_in_the_notes():
+def test_failed_checks_come_first_and_are_in_the_notes():
     made = samples.weekly_sales(notes=["3 texts were cut."])
     checks = [attrs.evolve(check, failed=12 if check.id == "returns_are_few" else 0) for check in made.checks]
     found = page(attrs.evolve(made, checks=checks))
@@ -125,7 +125,7 @@ def test_the_first_rows_are_those_of_the_file():
     assert "The first 20 of 798 rows" in grid.text
 
 
-def test_the_dictionary_tells_what_happens_to_personal_data():
+def test_the_dictionary_has_the_treatment_of_personal_data():
     rows = {row[0].split()[0]: row for row in page(samples.weekly_sales()).one("div", id="dictionary").rows()}
     assert rows["customer_email"][3:5] == ["yes", "replaced by a pseudonym; equal values stay equal"]
     assert rows["customer_since"][4] == "only the year is left"
@@ -137,7 +137,7 @@ def test_the_dictionary_tells_what_happens_to_personal_data():
     assert "customer_name" not in rows
 
 
-def test_left_out_events_add_up_in_plain_words():
+def test_excluded_events_add_up_in_plain_words():
     found = page(samples.weekly_sales())
     rows = found.one("div", id="events").rows()
     assert sum(int(row[1].replace(",", "")) for row in rows) == 51_120
@@ -147,7 +147,7 @@ def test_left_out_events_add_up_in_plain_words():
     assert "Street: Street of delivery; not delivered." in found.text
 
 
-def test_an_aggregate_tells_of_groups_that_are_too_small():
+def test_an_aggregate_reports_groups_that_are_too_small():
     found = page(samples.sales_by_region())
     assert "2 groups are left out as too small." in found.one("p", class_="status complete").text
     assert "Groups of fewer than 10 people are left out" in found.text
@@ -165,13 +165,13 @@ def test_an_aggregate_tells_of_groups_that_are_too_small():
         ({"null_text": ""}, "A cell with nothing in it has no value"),
     ],
 )
-def test_tells_how_to_open_the_file(changes, expected_message):
+def test_the_report_explains_how_to_open_the_file(changes, expected_message):
     shipped = samples.weekly_sales(2).contract
     contract = attrs.evolve(shipped, delivery=attrs.evolve(shipped.delivery, **changes))
     assert expected_message in page(samples.delivered(contract, sales_rows(2))).text
 
 
-def test_tells_what_it_was_made_from_and_whom_to_ask():
+def test_the_report_has_its_source_and_its_owner():
     made = samples.daily_trades()
     found = page(made).text
     for fact in (
@@ -188,13 +188,13 @@ def test_tells_what_it_was_made_from_and_whom_to_ask():
     assert samples.weekly_sales().key_version in page(samples.weekly_sales()).text
 
 
-def test_a_window_in_which_clocks_change_tells_its_hours():
+def test_a_window_with_a_clock_change_has_its_hours():
     contract = samples.contract(samples.TRADES.replace("America/New_York", "Europe/Berlin"))
     found = page(samples.delivered(contract, [], day=date(2026, 10, 25))).text
     assert "from 2026-10-24 22:00 UTC to before 2026-10-25 23:00 UTC, 25 hours" in found
 
 
-def test_draws_the_charts_of_the_contract():
+def test_the_report_has_the_charts_of_the_contract():
     found = page(samples.trades())
     assert [figure.one("h3").text for figure in found.all("figure")] == ["Amount per hour", "Trades per side"]
     assert found.one("path", class_="line").attributes["d"].count("M") == 2

@@ -1,4 +1,4 @@
-"""Nothing that a page is made of can harm, hide, call home or make it large, and everybody can read it."""
+"""A report can't harm, hide or load anything, stays small, and is accessible to everybody."""
 
 from __future__ import annotations
 
@@ -69,19 +69,19 @@ kind = "{kind}"
 
 
 def texts(text: str, *, columns: int, values: list[str | None]):
-    """An export whose every text is `text` and whose every cell holds one of `values`."""
-    said = json.dumps(text)
-    named = [(f"c{place}", "text") for place in range(columns)] + [("n", "decimal(38,10)"), ("at", "timestamp")]
+    """Return an export whose texts are all `text` and whose cells have one of `values`."""
+    quoted = json.dumps(text)
+    named = [(f"c{number}", "text") for number in range(columns)] + [("n", "decimal(38,10)"), ("at", "timestamp")]
     allowed = {name: json.dumps([text] * 3 if type_ == "text" else []) for name, type_ in named}
-    written = "".join(COLUMN.format(name=name, type=type_, text=said, allowed=allowed[name]) for name, type_ in named)
+    written = "".join(COLUMN.format(name=name, type=type_, text=quoted, allowed=allowed[name]) for name, type_ in named)
     charts = "".join(
-        CHART.format(text=said, x=x, y=y, kind=kind)
+        CHART.format(text=quoted, x=x, y=y, kind=kind)
         for x, y, kind in (("c0", "n", "bar"), ("at", "n", "line"), ("c0", "rows", "line"))
     )
-    contract = samples.contract(TEXTS.format(text=said, columns=written, charts=charts))
+    contract = samples.contract(TEXTS.format(text=quoted, columns=written, charts=charts))
     start = datetime(2026, 11, 1, tzinfo=UTC)
     rows = [
-        {f"c{place}": value for place in range(columns)}
+        {f"c{number}": value for number in range(columns)}
         | {"n": Decimal(number - 40) * 10**15, "at": start + timedelta(seconds=number)}
         for number, value in enumerate(values)
     ]
@@ -108,7 +108,7 @@ def test_decimals_of_the_first_rows_have_no_exponents():
     assert rows == [["1", "a↵b", "0.0000000001"]]
 
 
-def test_is_the_same_for_the_same_input_in_another_order():
+def test_the_order_of_inputs_has_no_effect():
     made = samples.weekly_sales()
     turned = [dict(reversed(series.items())) for series in made.stats.series]
     other = attrs.evolve(made, stats=attrs.evolve(made.stats, series=turned))
@@ -116,7 +116,7 @@ def test_is_the_same_for_the_same_input_in_another_order():
 
 
 @pytest.mark.parametrize("make", [samples.weekly_sales, samples.sales_by_region, samples.daily_trades])
-def test_runs_nothing_and_asks_for_nothing(make):
+def test_a_report_has_no_script_and_loads_nothing(make):
     found = page(make())
     assert not found.all("script") + found.all("link") + found.all("img") + found.all("iframe") + found.all("object")
     for node in found.walk():
@@ -131,7 +131,7 @@ def test_runs_nothing_and_asks_for_nothing(make):
 
 
 @pytest.mark.parametrize("make", [samples.weekly_sales, samples.sales_by_region, samples.daily_trades])
-def test_can_be_read_by_those_who_do_not_see_it(make):
+def test_a_report_is_accessible_to_screen_readers(make):
     found = page(make())
     assert found.one("html").attributes["lang"] == "en"
     levels = [int(node.name[1]) for node in found.walk() if re.fullmatch("h[1-6]", node.name)]
@@ -165,12 +165,12 @@ def contrast(one: str, other: str) -> float:
 
 def luminance(colour: str) -> float:
     digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
-    parts = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+    parts = [int(digits[start : start + 2], 16) / 255 for start in (0, 2, 4)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_texts_can_not_break_out():
+def test_texts_cannot_become_markup():
     made = texts(NASTY, columns=3, values=[NASTY, "\u202eabc", 'a"b', None])
     html = report.html(made)
     found = page_reader.read(html)
@@ -182,7 +182,7 @@ def test_texts_can_not_break_out():
     assert not hidden
 
 
-def test_lone_surrogates_do_not_stop_it():
+def test_lone_surrogates_are_accepted():
     made = samples.weekly_sales(2)
     cells = ["\udc80" if column.type == "text" else None for column in made.contract.columns]
     broken = attrs.evolve(made.stats, first_rows=[cells], series=[{"\udc80": Decimal(1)}] * 3)
@@ -199,7 +199,7 @@ def test_lone_surrogates_do_not_stop_it():
         ("&" * 3_000, 300, ["\u202e" * 300 + str(number) for number in range(60)]),
     ],
 )
-def test_stays_small_and_says_what_it_leaves_out(text, columns, values):
+def test_a_report_stays_small_and_states_what_it_omits(text, columns, values):
     made = texts(text, columns=columns, values=values)
     html = report.html(made)
     assert len(html.encode()) <= LIMIT

@@ -1,4 +1,4 @@
-"""Whatever a text holds, the report's templates put it out as text that can be seen and can be written as UTF-8."""
+"""The report's templates print any text as visible text that can be encoded as UTF-8."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def test_a_text_that_went_through_a_macro_is_escaped_once(text):
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Cn", "Cf", "Zl", "Zp"]), max_size=60))
-def test_a_text_that_can_be_seen_is_shown_as_it_is(text):
+def test_a_visible_text_is_not_changed(text):
     assert html.unescape(rendered(text)) == text
 
 
-def test_signs_that_hide_are_named():
+def test_invisible_characters_are_named():
     assert rendered("a\r\nb\nc") == "a↵b↵c"
     assert rendered("\x00\u202e\ufeff\ud800") == "‹U+0000›‹U+202E›‹U+FEFF›‹U+D800›"
 
@@ -51,7 +51,7 @@ def test_joiners_that_scripts_and_emoji_need_stay():
     assert rendered("می‌خواهم 👩‍🚀") == "می‌خواهم 👩‍🚀"
 
 
-def test_a_long_text_is_cut_where_one_sees_it():
+def test_a_long_text_is_truncated_visibly():
     assert rendered("x" * 500, "{{ value|cut(10) }}") == "xxxxxxxxx…"
     assert rendered("x" * 10, "{{ value|cut(10) }}") == "xxxxxxxxxx"
 

@@ -1,4 +1,4 @@
-"""Every fault at every call: the work goes on to the same end, and nothing is left over or made twice."""
+"""With every fault at every call, a resource's life has the same end, and no object is left over or created twice."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lambdas.shared.http import NotSent, ResponseLost
 
 
 class Killed(BaseException):
-    """The Lambda's process ends here: nothing of it runs any more, so its lease is not given back."""
+    """The Lambda function's process ends here. Nothing else of it runs, so its lease is not returned."""
 
 
 def raised_for(kind, **given):
     return lambda: kind(errors.UNREACHABLE, "as the test wants", **given)
 
 
-#: Name of the fault, when it strikes, and what it raises.
+#: By the fault's name: when it happens, and what it raises.
 FAULTS = {
     "failure before the effect": ("before", raised_for(Transient)),
     "failure after the effect": ("after", raised_for(Transient)),
@@ -37,7 +37,7 @@ FAULTS = {
 
 
 class History:
-    """The life of a resource, in which one call is struck by one fault. What died is asked again, as Lambda would."""
+    """The life of a resource with one fault at one call. A killed invocation is repeated, as Lambda does."""
 
     def __init__(self, strikes, fault, **shop):
         self.toys = Toys(**shop)
@@ -113,8 +113,8 @@ def test_two_faults_in_one_life():
 
 
 @pytest.mark.parametrize("hidden_for", [1, 20, 50])
-def test_a_thing_that_lists_show_late_is_not_made_twice(hidden_for):
-    """The create's answer is lost, and what it made is not listed for a while."""
+def test_an_object_that_lists_show_late_is_not_created_twice(hidden_for):
+    """The create's response is lost, and the object is not listed for a while."""
     toys = Toys()
     made_at = []
 
@@ -131,7 +131,7 @@ def test_a_thing_that_lists_show_late_is_not_made_twice(hidden_for):
     assert len(toys.shop.things) == 1
 
 
-def test_of_things_that_were_made_twice_after_all_one_stays():
+def test_of_two_created_objects_one_is_deleted():
     toys = Toys()
 
     def hide(name, number, when):
@@ -147,8 +147,8 @@ def test_of_things_that_were_made_twice_after_all_one_stays():
     assert toys.sizes() == [1]
 
 
-def test_a_double_that_lists_show_late_goes_too():
-    """The answer of the first create is lost, and what it made is listed when the second one is almost ready."""
+def test_a_duplicate_that_lists_show_late_is_deleted_too():
+    """The first create's response is lost, and its object is listed when the second one is almost ready."""
     toys = Toys(ready_after=300)
     toys.kind.quiet = True
     made_at = []
@@ -167,7 +167,7 @@ def test_a_double_that_lists_show_late_goes_too():
 
 
 def hide_for(toys, seconds):
-    """From now on, neither lists nor reads show anything for so long."""
+    """Hide all objects from lists and reads for some seconds."""
     hidden, until = dict(toys.shop.things), toys.clock.now + seconds
     toys.shop.things = {}
 
@@ -180,7 +180,7 @@ def hide_for(toys, seconds):
 
 
 def test_an_object_that_a_vendor_does_not_show_for_a_while_is_not_created_again():
-    """Each time anew: that it was missing before says nothing."""
+    """This is repeated: an earlier absence proves nothing."""
     toys = Toys()
     toy = toys.resource()
     toy.create()
@@ -191,7 +191,7 @@ def test_an_object_that_a_vendor_does_not_show_for_a_while_is_not_created_again(
     assert toys.shop.writes().count("create") == 1
 
 
-def test_an_object_that_takes_the_place_of_a_missing_one_gets_the_wanted_properties():
+def test_an_object_that_replaces_a_missing_one_gets_the_wanted_properties():
     toys = Toys(ready_after=12)
     toy = toys.resource(size="2")
     event = toy.event("Create")
@@ -202,7 +202,7 @@ def test_an_object_that_takes_the_place_of_a_missing_one_gets_the_wanted_propert
     assert toys.shop.things["another"]["size"] == 2
 
 
-def test_a_delete_after_a_create_without_answer_waits_for_what_may_still_appear():
+def test_a_delete_after_an_unanswered_create_waits_for_the_object():
     toys = Toys()
     toy = toys.resource()
 
@@ -233,7 +233,7 @@ def test_a_delete_after_a_create_without_answer_waits_for_what_may_still_appear(
     assert toys.existing() == []
 
 
-def test_a_list_that_shows_nothing_once_hides_nothing_from_a_delete():
+def test_one_empty_list_hides_no_object_from_a_delete():
     toys = Toys()
     toy = toys.resource()
     toy.create()
@@ -249,7 +249,7 @@ def test_a_list_that_shows_nothing_once_hides_nothing_from_a_delete():
     assert toys.shop.things == {}
 
 
-def test_who_was_killed_holds_others_up_no_longer_than_lambda_could_live():
+def test_a_killed_invocation_blocks_others_no_longer_than_lambdas_timeout():
     toys = Toys()
 
     def kill(name, number, when):

@@ -1,4 +1,4 @@
-"""What the Lambda answers: short, without a secret, and only to its own account's stacks."""
+"""Responses of the resource function: short, without secrets, and for its own account's stacks only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import logging
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 
 from deployments.model import Aws
 from lambdas import contract
@@ -93,7 +93,7 @@ def test_a_foreign_event_is_refused(stack, capsys):
         custom_resource.is_complete({**EVENT, "StackId": stack}, Invocation())
 
 
-def test_an_environment_that_lacks_variables_is_reported_with_all_of_them(monkeypatch, capsys):
+def test_all_missing_variables_are_reported(monkeypatch, capsys):
     for name in ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(runtime.Failed) as failed:
@@ -102,7 +102,7 @@ def test_an_environment_that_lacks_variables_is_reported_with_all_of_them(monkey
 
 
 @pytest.mark.usefixtures("environment")
-def test_what_nobody_thought_of_is_reported_by_its_class_alone(capsys):
+def test_an_unexpected_error_is_reported_by_its_class_only(capsys):
     class Dying(Invocation):
         def get_remaining_time_in_millis(self):
             raise RuntimeError("canary in the text")
@@ -115,21 +115,21 @@ def test_what_nobody_thought_of_is_reported_by_its_class_alone(capsys):
 
 
 @pytest.mark.usefixtures("environment")
-def test_the_composition_needs_no_network():
-    clock = TurnedClock()
+def test_creating_the_clients_needs_no_network():
+    clock = ManualClock()
     lifecycle = custom_resource.build(ENVIRONMENT, Deadline(clock, clock.now + 90), open_log(io.StringIO()))
     assert set(lifecycle.vendors) == {registry.CONFLUENT, registry.SNOWFLAKE}
     assert {registered.vendor for registered in registry.RESOURCE_TYPES.values()} <= set(lifecycle.vendors)
 
 
 @given(st.text(max_size=3000), st.integers(10, 2500))
-def test_a_reason_is_cut_between_two_characters(text, length):
+def test_a_reason_is_truncated_between_characters(text, length):
     shown = runtime.truncate(text, length)
     assert len(shown.encode()) <= length
     assert text.startswith(shown.removesuffix("…"))
 
 
-def test_a_reason_is_redacted_before_it_is_cut():
+def test_a_reason_is_redacted_before_it_is_truncated():
     secret = Secret("canary-at-the-border")
     shown = runtime.truncate("x" * 1990 + secret.reveal(), 2000)
     assert "canary" not in shown
@@ -146,7 +146,7 @@ def test_the_longest_outputs_that_pass_fit_into_cloudformation_s_answer(text):
     assert len(json.dumps(whole, ensure_ascii=False).encode()) <= 4096
 
 
-def test_outputs_that_are_too_long_are_refused_and_never_cut():
+def test_outputs_that_are_too_long_are_refused_and_never_truncated():
     with pytest.raises(LakeferryError, match=r"LF-OUTPUTS .*the longest is arn"):
         custom_resource.require_deliverable({"IsComplete": True, "Data": {"arn": "x" * custom_resource.DATA_BYTES, "b": "y"}})
 
@@ -163,12 +163,12 @@ def test_an_answer_without_outputs_stays_as_it_is():
     assert custom_resource.require_deliverable({"PhysicalResourceId": "x"}) == {"PhysicalResourceId": "x"}
 
 
-def test_the_message_of_an_error_is_no_longer_than_its_share():
+def test_an_errors_message_has_a_maximum_length():
     error = LakeferryError(errors.UNREACHABLE, "ü" * 5000)
     assert len(runtime.truncate(str(error), runtime.REASON_BYTES).encode()) <= 2000
 
 
-def test_the_log_is_opened_anew_each_time():
+def test_the_log_is_opened_for_each_invocation():
     first, second = io.StringIO(), io.StringIO()
     open_log(first).info("one")
     open_log(second).info("two")

@@ -1,4 +1,4 @@
-"""Ids and names: the same for the same, different for all else, and never another after a release."""
+"""Ids and names of objects: equal for equal resources, unique otherwise, and the same in every release."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_ids_of_living_objects_never_change():
 
 
 @given(st.fixed_dictionaries({name: st.text(max_size=200) for name in NAME}))
-def test_every_name_is_one_that_all_kinds_take(parts):
+def test_every_name_is_valid_for_all_resource_types(parts):
     name = contract.object_name(**parts)
     assert re.fullmatch(r"[a-z0-9-]{8,60}", name)
     assert re.fullmatch(r"(?:[0-9A-Za-z\-])[\w\.-]{0,63}", name), "a compute pool's pattern"
@@ -59,7 +59,7 @@ def test_every_name_is_one_that_all_kinds_take(parts):
 
 
 @pytest.mark.parametrize("part", NAME)
-def test_a_name_depends_on_every_part_even_where_it_is_cut(part):
+def test_a_name_depends_on_every_part_even_if_truncated(part):
     long = {**NAME, "logical_id": "A" * 200}
     for names in (NAME, long):
         assert contract.object_name(**names) != contract.object_name(**{**names, part: names[part] + "x"})
@@ -84,7 +84,7 @@ def test_an_id_is_read_back_and_a_foreign_one_is_not():
 
 
 @given(st.tuples(*[st.sampled_from(["north", "south"])] * 2), st.tuples(*[st.integers(1, 2)] * 2))
-def test_a_generation_depends_on_what_replaces_and_on_nothing_else(shelves, sizes):
+def test_a_generation_depends_on_replacing_properties_only(shelves, sizes):
     one, other = (Spec(shelf=shelf, size=size) for shelf, size in zip(shelves, sizes, strict=True))
     same = shelves[0] == shelves[1]
     assert (request.generation_of(ToyKind(), one) == request.generation_of(ToyKind(), other)) is same
@@ -101,7 +101,7 @@ def test_an_event_is_read():
 
 
 @pytest.mark.parametrize("physical_id", ["lf1:toy:Other:0", "lf1:topic:Toy:0", "invented"])
-def test_an_id_of_another_resource_is_not_this_one_s(physical_id):
+def test_an_id_of_another_resource_is_not_accepted(physical_id):
     assert request.read_request({**EVENT, "PhysicalResourceId": physical_id}).identity is None
 
 
@@ -119,7 +119,7 @@ def test_an_event_of_another_form(changed):
 
 
 @pytest.mark.parametrize("stack", ["", "arn:aws:s3:::bucket", "arn:aws:cloudformation:eu-west-1:1:changeSet/x/y", "None"])
-def test_what_is_no_stack(stack):
+def test_invalid_stack_ids(stack):
     with pytest.raises(LakeferryError):
         request.parse_stack_arn(stack)
 

@@ -1,10 +1,10 @@
-"""Rows are written over what was read and nothing else, and a lease keeps everybody else out."""
+"""Rows are written only over the version that was read, and a lease excludes other invocations."""
 
 from __future__ import annotations
 
 import attrs
 import pytest
-from resource_environment import MemoryDocuments, StacksAsTold, TurnedClock
+from resource_environment import ManualClock, MemoryDocuments, StackStates
 
 from lambdas.custom_resources.request import Request
 from lambdas.custom_resources.state import TOMBSTONE_SECONDS, ResourceState, StateStore, accept_request
@@ -17,7 +17,7 @@ def asked(request_id="r1", verb="Create", **given):
 
 @pytest.fixture
 def clock():
-    return TurnedClock()
+    return ManualClock()
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def ledger(clock):
 
 @pytest.fixture
 def stacks():
-    return StacksAsTold()
+    return StackStates()
 
 
 def put(ledger, request, stacks):
@@ -66,7 +66,7 @@ def test_two_writers_at_once_both_keep_what_they_wrote(ledger, stacks):
     assert len(calls) == 2
 
 
-def test_a_race_without_end_is_given_up(ledger, stacks):
+def test_an_endless_race_is_given_up(ledger, stacks):
     put(ledger, asked(), stacks)
     ledger.documents.write = lambda *given: False
     with pytest.raises(Transient):
@@ -80,7 +80,7 @@ def test_nothing_is_written_where_nothing_changes(ledger, stacks):
     assert ledger.documents.read("key").version == before
 
 
-def test_a_lease_keeps_others_out_until_it_is_given_back_or_ends(ledger, clock, stacks):
+def test_a_lease_excludes_others_until_it_is_returned_or_ends(ledger, clock, stacks):
     put(ledger, asked(), stacks)
     lease = ledger.lease("key", "r1", "me", clock.now + 100)
     ledger.lease("key", "r1", "me", clock.now + 100)
@@ -95,7 +95,7 @@ def test_a_lease_keeps_others_out_until_it_is_given_back_or_ends(ledger, clock, 
     ledger.lease("key", "r1", "third", clock.now + 100)
 
 
-def test_who_has_lost_the_lease_writes_nothing_more(ledger, clock, stacks):
+def test_without_its_lease_an_invocation_writes_nothing(ledger, clock, stacks):
     put(ledger, asked(), stacks)
     lost = ledger.lease("key", "r1", "me", clock.now + 100)
     clock.now += 101
@@ -116,7 +116,7 @@ def test_only_the_request_in_force_gets_a_lease(ledger, clock, stacks):
         ledger.lease("key", "r1", "me", clock.now + 100)
 
 
-def test_who_is_overtaken_still_leaves_what_is_known_of_the_object(ledger, clock, stacks):
+def test_an_overtaken_invocation_still_records_facts_of_the_object(ledger, clock, stacks):
     put(ledger, asked(), stacks)
     lease = ledger.lease("key", "r1", "me", clock.now + 100)
     put(ledger, asked("r2", "Delete"), stacks)
@@ -133,7 +133,7 @@ def test_who_is_overtaken_still_leaves_what_is_known_of_the_object(ledger, clock
     assert ledger.read("key").lease_owner == ""
 
 
-def test_the_row_of_what_is_gone_expires_and_no_other(ledger, clock, stacks):
+def test_only_the_row_of_a_deleted_object_expires(ledger, clock, stacks):
     kept = []
     right = ledger.documents.write
     ledger.documents.write = lambda key, document, over, expires: kept.append(expires) or right(key, document, over, expires)
@@ -160,7 +160,7 @@ ROW = ResourceState("r1", "Create", "m", 0.0, "n")
         ("Delete", "Delete", False, True),
     ],
 )
-def test_who_takes_the_place_of_whom(before, verb, creating, taken, stacks):
+def test_which_request_replaces_which(before, verb, creating, taken, stacks):
     stacks.creating = creating
     row = attrs.evolve(ROW, verb=before)
     if not taken:
@@ -193,7 +193,7 @@ def test_updates_around_a_rollback(backward, status, same, taken, stacks):
             accept_request(row, late, name="n", now=1.0, stacks=stacks)
 
 
-def test_the_past_is_remembered_but_not_without_end(stacks):
+def test_past_requests_are_remembered_up_to_a_limit(stacks):
     row = ROW
     for number in range(100):
         row = accept_request(row, asked(f"u{number}", "Update"), name="n", now=1.0, stacks=stacks)

@@ -1,4 +1,4 @@
-"""What CloudFormation may ask of a resource, in any order and more than once, and what is there afterwards."""
+"""CloudFormation's events for a resource, in any order and repeated, and the objects that exist afterwards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def toys():
 
 
 def finish(invocations, event, physical_id):
-    """`is_complete` until it is; the last answer."""
+    """Call `is_complete` until it is complete, and return its last answer."""
     known = {**event, "PhysicalResourceId": physical_id}
     while not (answer := invocations.is_complete(known))["IsComplete"]:
         invocations.clock.sleep(5)
@@ -45,7 +45,7 @@ def test_create_update_delete(toys):
     assert toys.shop.writes() == ["create", "change", "remove"]
 
 
-def test_the_same_create_twice_is_one_thing_and_one_answer(toys):
+def test_a_repeated_create_has_one_object_and_one_answer(toys):
     toy = toys.resource()
     event = toy.event("Create")
     first = toy.run(event), toy.outputs
@@ -53,7 +53,7 @@ def test_the_same_create_twice_is_one_thing_and_one_answer(toys):
     assert toys.shop.writes() == ["create"]
 
 
-def test_on_event_asks_no_vendor_and_writes_nothing(toys):
+def test_on_event_calls_no_vendor_and_writes_nothing(toys):
     toy = toys.resource()
     toys.invocations.on_event(toy.event("Create"))
     toys.invocations.on_event(toy.event("Delete", PhysicalResourceId="invented"))
@@ -61,7 +61,7 @@ def test_on_event_asks_no_vendor_and_writes_nothing(toys):
     assert toys.invocations.documents.rows == {}
 
 
-def test_properties_that_are_wrong_are_reported_before_anything_is_made_and_their_delete_is_quiet(toys):
+def test_wrong_properties_are_reported_first_and_their_delete_succeeds(toys):
     toy = toys.resource(size="large")
     with pytest.raises(BadProperties, match="size: 'large' is not a whole number"):
         toys.invocations.on_event(toy.event("Create"))
@@ -69,7 +69,7 @@ def test_properties_that_are_wrong_are_reported_before_anything_is_made_and_thei
     assert toys.shop.calls == []
 
 
-def test_work_under_a_foreign_id_is_refused_and_never_a_success(toys):
+def test_a_foreign_id_is_refused(toys):
     toy = toys.resource()
     with pytest.raises(LakeferryError, match="LF-FOREIGN-EVENT"):
         toys.invocations.is_complete(toy.event("Create", PhysicalResourceId="lake-Toy-1F2E3D"))
@@ -80,7 +80,7 @@ def test_an_unknown_kind_is_reported(toys):
         toys.invocations.on_event(Resource(toys.invocations, "chair", "Chair").event("Create"))
 
 
-def test_a_delete_of_what_was_never_made_writes_nothing(toys):
+def test_deleting_an_object_that_never_existed_writes_nothing(toys):
     toy = toys.resource()
     toy.run(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D"))
     assert toys.shop.writes() == []
@@ -106,7 +106,7 @@ def test_a_delete_with_a_property_of_an_earlier_release_succeeds(toys, is_known)
     assert toys.shop.things == {}
 
 
-def test_a_delete_of_what_is_gone_succeeds_twice(toys):
+def test_deleting_a_missing_object_succeeds_twice(toys):
     toy = toys.resource()
     toy.create()
     toys.shop.things.clear()
@@ -115,7 +115,7 @@ def test_a_delete_of_what_is_gone_succeeds_twice(toys):
     assert toys.shop.writes() == ["create"]
 
 
-def test_a_delete_that_is_over_stays_so_however_often_it_is_asked_about(toys):
+def test_a_completed_delete_stays_complete(toys):
     toy = toys.resource()
     toy.create()
     event = toy.event("Delete")
@@ -125,7 +125,7 @@ def test_a_delete_that_is_over_stays_so_however_often_it_is_asked_about(toys):
     assert len(toys.shop.calls) == calls
 
 
-def test_a_delete_with_an_invented_id_finds_the_thing_by_its_name(toys):
+def test_a_delete_with_an_invented_id_finds_the_object_by_its_name(toys):
     toy = toys.resource()
     toy.create()
     toys.invocations.documents.rows.clear()
@@ -165,7 +165,7 @@ def test_a_missing_object_is_created_again_by_an_update_that_changes_nothing_but
     assert len(toys.shop.writes()) == writes
 
 
-def test_another_shelf_is_another_thing_and_the_old_one_goes_after_the_new_one_works(toys):
+def test_a_replaced_object_is_deleted_after_the_new_one_works(toys):
     toy = toys.resource(shelf="north")
     toy.create()
     old_id = toy.physical_id
@@ -178,7 +178,7 @@ def test_another_shelf_is_another_thing_and_the_old_one_goes_after_the_new_one_w
     assert toys.shelves() == ["south"]
 
 
-def test_a_rollback_of_a_replacement_names_the_old_thing_again(toys):
+def test_a_rollback_of_a_replacement_returns_the_old_id(toys):
     toy = toys.resource(shelf="north")
     toy.create()
     old_id, old = toy.physical_id, toy.properties
@@ -192,7 +192,7 @@ def test_a_rollback_of_a_replacement_names_the_old_thing_again(toys):
     assert "thing-1" in toys.shop.things
 
 
-def test_a_replacement_that_cloudformation_never_heard_of_goes_with_its_rollback(toys):
+def test_an_unreported_replacement_is_deleted_by_its_rollback(toys):
     toy = toys.resource(shelf="north")
     toy.create()
     old_id, old = toy.physical_id, toy.properties
@@ -207,7 +207,7 @@ def test_a_replacement_that_cloudformation_never_heard_of_goes_with_its_rollback
         toys.invocations.is_complete({**forward, "PhysicalResourceId": new_id})
 
 
-def test_an_update_that_fails_half_way_is_rolled_back(toys):
+def test_a_partly_failed_update_is_rolled_back(toys):
     toy = toys.resource(size="2")
     toy.create()
     forward = toy.event("Update", toy.properties, ResourceProperties={"kind": "toy", "size": "7"})
@@ -236,7 +236,7 @@ def test_an_update_that_comes_after_its_rollback_changes_nothing(toys):
     assert toys.sizes() == [7]
 
 
-def test_a_create_that_comes_after_its_delete_makes_nothing(toys):
+def test_a_create_after_its_delete_creates_nothing(toys):
     toy = toys.resource()
     late = toy.event("Create")
     toy.run(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D"))
@@ -253,7 +253,7 @@ def test_a_resource_that_was_deleted_may_be_created_again(toys):
     assert toy.create()["id"] == "thing-2"
 
 
-def test_an_event_that_was_answered_before_does_nothing_more(toys):
+def test_a_repeated_event_has_no_effect(toys):
     toy = toys.resource()
     create = toy.event("Create")
     toy.physical_id = toy.run(create)
@@ -266,8 +266,8 @@ def test_an_event_that_was_answered_before_does_nothing_more(toys):
     assert len(toys.shop.things) == 1
 
 
-def test_a_delete_waits_for_a_create_that_is_at_work_and_takes_what_it_made(toys):
-    """At each call of the create, before and after its effect, the delete comes in; the create goes on until it is told."""
+def test_a_delete_waits_for_a_running_create_and_deletes_its_object(toys):
+    """The delete comes before and after the effect of each call of the create, which continues until it finds out."""
     probe = Toys()
     probe.resource().create()
     for number in range(1, len(probe.shop.calls) + 1):
@@ -290,7 +290,7 @@ def test_a_delete_waits_for_a_create_that_is_at_work_and_takes_what_it_made(toys
             assert toys.shop.things == {}, (number, moment)
 
 
-def test_nothing_is_made_for_a_create_that_was_overtaken_before(toys):
+def test_an_overtaken_create_creates_nothing(toys):
     toy = toys.resource()
 
     def come_in(name, number, moment):
@@ -303,7 +303,7 @@ def test_nothing_is_made_for_a_create_that_was_overtaken_before(toys):
     assert toys.shop.writes() == []
 
 
-def test_the_same_create_at_once_at_every_call_is_one_thing():
+def test_a_concurrent_repeated_create_has_one_object():
     probe = Toys()
     probe.resource().create()
     for number in range(1, len(probe.shop.calls) + 1):
@@ -322,7 +322,7 @@ def test_the_same_create_at_once_at_every_call_is_one_thing():
         assert len(toys.shop.things) == 1
 
 
-def test_two_threads_make_one_thing(toys):
+def test_two_threads_create_one_object(toys):
     toy = toys.resource()
     event = toy.event("Create")
     physical_id = toys.invocations.on_event(event)["PhysicalResourceId"]
@@ -355,7 +355,7 @@ def test_two_stacks_share_nothing(toys):
     assert toys.shop.things == {other.outputs["id"]: kept}
 
 
-def test_what_a_stack_left_behind_is_taken_over_by_the_next_of_its_name(toys):
+def test_an_object_of_a_deleted_stack_is_taken_over_by_the_next_of_its_name(toys):
     toy = toys.resource(size="2")
     toy.create()
     toys.invocations.documents.rows.clear()
@@ -365,7 +365,7 @@ def test_what_a_stack_left_behind_is_taken_over_by_the_next_of_its_name(toys):
     assert len(toys.shop.things) == 1
 
 
-def test_a_delete_that_takes_long_is_asked_for_once_and_then_seldom(toys):
+def test_a_slow_delete_is_requested_once_and_polled_rarely(toys):
     toys.shop.gone_after = 600
     toy = toys.resource()
     toy.create()
@@ -374,7 +374,7 @@ def test_a_delete_that_takes_long_is_asked_for_once_and_then_seldom(toys):
     assert toys.shop.calls.count("listed") > 100
 
 
-def test_a_thing_in_use_is_waited_for_and_then_told(toys):
+def test_an_object_in_use_is_waited_for_and_then_reported(toys):
     toy = toys.resource()
     toy.create()
     toys.shop.busy = True
@@ -385,13 +385,13 @@ def test_a_thing_in_use_is_waited_for_and_then_told(toys):
     assert toys.shop.things == {}
 
 
-def test_what_never_becomes_ready_is_given_up_with_the_reason(toys):
+def test_an_object_that_never_becomes_ready_is_given_up_with_the_reason(toys):
     toys.shop.ready_after = 10**9
     with pytest.raises(TimedOut, match="creating toy Toy: thing-1 is being made; waited for 50 minutes"):
         toys.resource().create()
 
 
-def test_what_the_vendor_refuses_is_reported_at_once(toys):
+def test_a_refusal_of_the_vendor_is_reported_at_once(toys):
     toys.kind.refuse = True
     with pytest.raises(Refused, match="creating toy Toy: the vendor wants none"):
         toys.resource().create()
@@ -399,7 +399,7 @@ def test_what_the_vendor_refuses_is_reported_at_once(toys):
 
 
 @pytest.mark.parametrize(("patience", "minutes"), [(120.0, 2), (1200.0, 20)])
-def test_a_denial_is_waited_for_as_long_as_its_plane_says(toys, patience, minutes):
+def test_a_denial_is_retried_as_long_as_its_api_defines(toys, patience, minutes):
     def deny(name, number, moment):
         raise Denied(errors.WAITING, "no role", patience=patience)
 
@@ -408,7 +408,7 @@ def test_a_denial_is_waited_for_as_long_as_its_plane_says(toys, patience, minute
         toys.resource().create()
 
 
-def test_a_denial_that_comes_and_goes_is_no_reason_to_give_up(toys):
+def test_an_intermittent_denial_is_retried(toys):
     toys.shop.ready_after = 2000
 
     def deny(name, number, moment):
@@ -419,7 +419,7 @@ def test_a_denial_that_comes_and_goes_is_no_reason_to_give_up(toys):
     assert toys.resource().create()["id"] == "thing-1"
 
 
-def test_a_dead_key_is_never_a_successful_delete(toys):
+def test_an_invalid_key_never_makes_a_delete_succeed(toys):
     toy = toys.resource()
     toy.create()
 
@@ -432,7 +432,7 @@ def test_a_dead_key_is_never_a_successful_delete(toys):
     assert len(toys.shop.things) == 1
 
 
-def test_nobody_is_called_before_the_vendor_wants_to_be(toys):
+def test_a_vendors_retry_after_is_respected(toys):
     calls = []
 
     def turn_away(name, number, moment):
@@ -445,7 +445,7 @@ def test_nobody_is_called_before_the_vendor_wants_to_be(toys):
     assert calls[1] - calls[0] >= 100
 
 
-def test_an_invocation_that_runs_out_of_time_is_carried_on_by_the_next(toys):
+def test_an_invocation_without_time_is_continued_by_the_next(toys):
     def stop(name, number, moment):
         if number % 3 == 1:
             raise OutOfTime(errors.OUT_OF_TIME, "no time is left")
@@ -456,7 +456,7 @@ def test_an_invocation_that_runs_out_of_time_is_carried_on_by_the_next(toys):
     assert len(toys.shop.things) == 1
 
 
-def test_what_can_not_be_changed_in_place_is_created_again_under_the_same_id(toys):
+def test_an_unchangeable_object_is_created_again_under_the_same_id(toys):
     toy = toys.resource(colour="red")
     toy.create()
     before = toy.physical_id
@@ -468,7 +468,7 @@ def test_what_can_not_be_changed_in_place_is_created_again_under_the_same_id(toy
     assert toys.kind.deleted == [("thing-1", "red", 1)], "it is deleted with the properties that it has"
 
 
-def test_what_broke_is_deleted_with_the_properties_that_are_wanted(toys):
+def test_a_broken_object_is_deleted_with_the_wanted_properties(toys):
     toy = toys.resource()
     toy.create()
     toys.kind.broken = lambda thing: thing["ready_at"] < began
@@ -477,7 +477,7 @@ def test_what_broke_is_deleted_with_the_properties_that_are_wanted(toys):
     assert toys.kind.deleted == [("thing-1", "red", 2)]
 
 
-def test_a_thing_that_is_broken_at_first_is_created_again(toys):
+def test_an_object_that_is_broken_at_first_is_created_again(toys):
     toys.kind.broken = lambda thing: toys.clock.now < toys.clock_start + 100
     toys.clock_start = toys.clock.now
     toys.resource().create()
@@ -485,7 +485,7 @@ def test_a_thing_that_is_broken_at_first_is_created_again(toys):
     assert toys.shop.writes().count("create") == 2
 
 
-def test_a_thing_that_stays_broken_is_reported_with_the_vendor_s_reason(toys):
+def test_an_object_that_stays_broken_is_reported_with_the_vendors_reason(toys):
     toys.kind.broken = lambda thing: True
     toy = toys.resource()
     with pytest.raises(TimedOut, match="is broken"):
@@ -501,7 +501,7 @@ def toy_generation(toys):
     return key.rpartition(":")[2]
 
 
-def test_a_ledger_that_fails_delays_and_fails_nothing(toys):
+def test_a_failing_ledger_only_delays(toys):
     toy = toys.resource()
     event = toy.event("Create")
     known = {**event, "PhysicalResourceId": toys.invocations.on_event(event)["PhysicalResourceId"]}
@@ -522,7 +522,7 @@ def test_a_ledger_that_fails_delays_and_fails_nothing(toys):
 
 
 def test_a_deployment_that_is_retried_with_the_same_request_id_has_its_whole_time_again(toys):
-    """CloudFormation reuses the id when it retries what failed (aws-cdk PR 35988)."""
+    """CloudFormation reuses the id when it retries (aws-cdk PR 35988)."""
     toys.kind.broken = lambda thing: True
     toy = toys.resource()
     event = toy.event("Create")
@@ -536,10 +536,10 @@ def test_a_deployment_that_is_retried_with_the_same_request_id_has_its_whole_tim
 
 
 @pytest.mark.parametrize(("code", "seconds"), [("AccessDeniedException", 120), ("ValidationException", 0)])
-def test_what_aws_refuses_for_good_ends_the_request_soon(toys, code, seconds):
+def test_a_permanent_refusal_of_aws_ends_the_request_soon(toys, code, seconds):
     toy = toys.resource()
     event = toy.event("Create")
-    begun = toys.clock.time()
+    started_at = toys.clock.time()
 
     def read(key):
         with aws.aws_call("reading table"):
@@ -548,7 +548,7 @@ def test_what_aws_refuses_for_good_ends_the_request_soon(toys, code, seconds):
     toys.invocations.documents.read = read
     with pytest.raises(Refused, match=f"AWS-REFUSED .*{code}"):
         toy.run(event)
-    assert seconds <= toys.clock.time() - begun <= seconds + 5
+    assert seconds <= toys.clock.time() - started_at <= seconds + 5
 
 
 def test_errors_name_operation_kind_and_id(toys):

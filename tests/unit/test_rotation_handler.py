@@ -1,4 +1,4 @@
-"""What the rotation function makes of its environment and of errors: one message, and no secret in it."""
+"""The rotation function's settings and errors: one message, without secrets."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_settings_have_defaults():
         {contract.ROTATION_GRACE_DAYS: "nan"},
     ],
 )
-def test_settings_that_rotation_can_not_keep_to_are_refused(given, monkeypatch, capsys):
+def test_contradictory_settings_are_refused(given, monkeypatch, capsys):
     with pytest.raises(LakeferryError):
         rotation.read_settings(given)
     for name, value in given.items():
@@ -73,7 +73,7 @@ def test_an_event_of_another_form_is_reported_in_one_message(capsys):
     assert logged(capsys)[-1]["code"] == "ROT-EVENT"
 
 
-def test_what_nobody_thought_of_is_reported_by_its_class_alone(capsys):
+def test_an_unexpected_error_of_rotation_is_reported_by_its_class_only(capsys):
     secret = Secret("canary-of-the-handler")
 
     class Dying(Invocation):
@@ -89,7 +89,7 @@ def test_what_nobody_thought_of_is_reported_by_its_class_alone(capsys):
     assert "canary" not in text
 
 
-def test_what_secrets_manager_refuses_is_reported_by_its_code(server, monkeypatch, capsys):
+def test_a_refusal_of_secrets_manager_is_reported_by_its_code(server, monkeypatch, capsys):
     server.answers["POST /"] = (400, {"__type": "AccessDeniedException", "message": "canary"})
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
     client.cache_clear()

@@ -1,4 +1,4 @@
-"""Warehouse, database, schema, role: found by name, told from others' by the comment, changed only where they differ."""
+"""Warehouse, database, schema, role: found by name, ours by the comment, and changed only where they differ."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lambdas.snowflake import lookup
 from lambdas.snowflake.resources import catalog_integration, database, iceberg_table, role, schema, warehouse
 
 SIZED = {"size": "X-Small", "auto_suspend": "60", "auto_resume": "true"}
-#: Kind, its properties, what its SHOW begins with, its row, and its object id.
+#: Resource type, properties, beginning of the SHOW statement, its row, and the object id.
 OBJECTS = {
     "warehouse": (warehouse, {}, "SHOW WAREHOUSES", row(**SIZED), OWN),
     "database": (database, {}, "SHOW DATABASES", row(), OWN),
@@ -25,7 +25,7 @@ def thing(request):
     return OBJECTS[request.param]
 
 
-def test_one_that_is_gone_is_reported(server, thing):
+def test_a_missing_object_is_reported(server, thing):
     kind, given, _, _, object_id = thing
     held = context(script(server))
     assert kind.find_existing(held, spec(kind, **given), object_id) == []
@@ -34,7 +34,7 @@ def test_one_that_is_gone_is_reported(server, thing):
             verb(held, spec(kind, **given), object_id)
 
 
-def test_one_of_somebody_else_is_refused_and_never_dropped(server, thing):
+def test_a_foreign_object_is_refused_and_never_dropped(server, thing):
     kind, given, show, found, object_id = thing
     script(server, **{show: result({**found, "comment": "somebody else's"})})
     for verb in (
@@ -51,14 +51,14 @@ def test_one_of_somebody_else_is_refused_and_never_dropped(server, thing):
     assert written(server) == []
 
 
-def test_a_name_that_merely_looks_alike_is_not_ours(server, thing):
-    """`_` in a pattern of SHOW stands for any sign, and case doesn't count."""
+def test_a_similar_name_is_not_ours(server, thing):
+    """`_` in a pattern of SHOW matches any character, and case is ignored."""
     kind, given, show, found, _ = thing
     script(server, **{show: result({**found, "name": OWN.replace("_", "X")}, {**found, "name": OWN.lower()})})
     assert kind.find_existing(context(server), spec(kind, **given), None) == []
 
 
-def test_one_that_somebody_drops_meanwhile_is_no_error(server, thing):
+def test_an_object_that_somebody_drops_meanwhile_is_no_error(server, thing):
     kind, given, show, found, object_id = thing
     script(server, **{show: result(found), "DROP": MISSING})
     kind.delete(context(server, deleting=True), spec(kind, **given), object_id)
@@ -71,7 +71,7 @@ def test_a_name_that_would_need_quotes_is_refused(name):
         spec(database, name=name)
 
 
-def test_words_added_to_the_comment_don_t_make_it_somebody_else_s(server):
+def test_an_object_with_an_extended_comment_is_still_ours(server):
     script(server, **{"SHOW ROLES": result(row(comment=f"ask the data team; {MARK}"))})
     assert role.find_existing(context(server), spec(role), None) == [OWN]
 
@@ -88,13 +88,13 @@ CATALOG = {"role_arn": ROLE_ARN, "region": "eu-west-1", "account_id": "111122223
         (iceberg_table, {"database": "D", "schema": "S", "name": "T", "table": "t", **SOURCE}, "AUTO_REFRESH=TRUE"),
     ],
 )
-def test_a_statement_names_what_the_simulator_would_do_without_it(server, kind, given, clause):
+def test_statements_have_clauses_that_the_simulator_does_not_need(server, kind, given, clause):
     kind.create(context(script(server)), spec(kind, **given))
     assert clause in written(server)[0]
 
 
 @pytest.mark.parametrize("differs", [{"size": "Large"}, {"auto_suspend": "600"}, {"auto_suspend": ""}, {"auto_resume": "false"}])
-def test_a_warehouse_is_brought_to_what_is_wanted(server, differs):
+def test_a_warehouse_is_updated(server, differs):
     script(server, **{"SHOW WAREHOUSES": result(row(**{**SIZED, **differs}))})
     warehouse.update(context(server), spec(warehouse), OWN)
     assert written(server) == [f"ALTER WAREHOUSE \"{OWN}\" SET WAREHOUSE_SIZE='XSMALL' AUTO_SUSPEND=60 AUTO_RESUME=TRUE"]

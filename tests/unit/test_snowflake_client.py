@@ -1,4 +1,4 @@
-"""The SQL API: what is sent, what an answer means, and what is done when one is lost or the clocks differ."""
+"""The client of the SQL API: requests, responses, lost responses, and clocks that differ."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from authlib.jose import jwt as other_jwt
 from hypothesis import given
 from hypothesis import strategies as st
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 from scripted_server import cut_short, reset
 from snowflake_context import DONE, POST, failure, pair, result, script, vendor
 
@@ -35,7 +35,7 @@ def claims(sent, key=None):
     return other_jwt.decode(bearer(sent), (key or pair()).public_pem)
 
 
-def test_a_statement_goes_with_role_and_warehouse_and_alone(server):
+def test_a_statement_is_sent_alone_with_role_and_warehouse(server):
     server.answers[POST] = DONE
     vendor(server).run(SHOW)
     (sent,) = server.sent
@@ -54,7 +54,7 @@ def test_a_statement_goes_with_role_and_warehouse_and_alone(server):
 
 def test_the_token_names_account_user_and_key(server):
     server.answers[POST] = DONE
-    clock = TurnedClock()
+    clock = ManualClock()
     vendor(server, clock, account="xy12345.us-east-2.aws", user="some.user").run(SHOW)
     result = claims(server.sent[0])
     assert result["iss"] == f"XY12345.SOME.USER.{pair().fingerprint}"
@@ -65,7 +65,7 @@ def test_the_token_names_account_user_and_key(server):
 
 def test_a_token_is_used_for_half_a_minute_at_most(server):
     server.answers[POST] = DONE
-    clock = TurnedClock()
+    clock = ManualClock()
     client = vendor(server, clock, left=900)
     for _ in range(3):
         client.run(SHOW)
@@ -77,7 +77,7 @@ def server_start(server):
     return claims(server.sent[0])["iat"]
 
 
-def test_rows_are_read_by_the_names_of_their_columns(server):
+def test_rows_are_read_by_column_names(server):
     server.answers[POST] = result({"NAME": "A", "comment": None}, {"NAME": "B", "comment": "x"})
     assert vendor(server).run(SHOW) == [{"name": "A", "comment": ""}, {"name": "B", "comment": "x"}]
 
@@ -96,7 +96,7 @@ def test_a_value_and_a_document(server):
 def test_a_long_statement_is_polled_with_growing_waits(server):
     server.answers[POST] = RUNNING
     server.answers[POLL] = [RUNNING, RUNNING, RUNNING, RUNNING, RUNNING, result({"a": "1"})]
-    clock = TurnedClock()
+    clock = ManualClock()
     assert vendor(server, clock).run(SHOW) == [{"a": "1"}]
     assert clock.slept == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
 
@@ -116,7 +116,7 @@ def test_polling_ends_with_the_invocation(server):
 
 
 @pytest.mark.parametrize("handle", [None, "", ".", "..", {}, 7])
-def test_a_handle_never_leads_elsewhere(server, handle):
+def test_a_handle_never_changes_the_path(server, handle):
     server.answers[POST] = (202, {"statementHandle": handle})
     with pytest.raises((Transient, NotFound)):
         vendor(server).run(SHOW)
@@ -173,9 +173,9 @@ def test_an_error_names_the_beginning_of_its_statement(server, length, shown):
     assert re.search("S+…?", refused.value.what)[0] == shown
 
 
-def test_what_was_turned_away_is_repeated_after_the_wait(server):
+def test_a_throttled_statement_is_repeated_after_the_wait(server):
     server.answers[POST] = [(429, None, {"Retry-After": "7"}), DONE]
-    clock = TurnedClock()
+    clock = ManualClock()
     vendor(server, clock).run(SHOW)
     assert 7 <= clock.slept[0] <= 8
 
@@ -204,7 +204,7 @@ def test_what_was_turned_away_is_repeated_after_the_wait(server):
         (501, "", Refused, "SNF-UNEXPECTED"),
     ],
 )
-def test_each_refusal_has_its_meaning(server, status, code, kind, row):
+def test_each_refusal_has_its_error(server, status, code, kind, row):
     server.answers[POST] = failure(code, "words  of\nSnowflake", status)
     with pytest.raises(LakeferryError) as refused:
         vendor(server).run(SHOW)
@@ -215,7 +215,7 @@ def test_each_refusal_has_its_meaning(server, status, code, kind, row):
     assert code in refused.value.what
 
 
-def test_a_drop_of_what_is_in_use_is_reported_as_that(server):
+def test_dropping_an_object_in_use_is_reported(server):
     server.answers[POST] = failure("009999", "Cannot drop V because it is used by 1 table(s).")
     with pytest.raises(Conflict) as refused:
         vendor(server).run(sql.statement("DROP EXTERNAL VOLUME IF EXISTS V"))
@@ -238,7 +238,7 @@ def test_a_drop_of_what_is_in_use_is_reported_as_that(server):
     ],
 )
 def test_an_answer_without_all_of_its_rows_is_never_a_short_list(server, incomplete):
-    """It would look as if objects were gone."""
+    """Otherwise objects would seem to be gone."""
     server.answers[POST] = (200, incomplete)
     with pytest.raises(Transient) as broken:
         vendor(server).run(SHOW)
@@ -253,8 +253,8 @@ def test_a_truncated_result_is_an_error_and_no_short_list(server):
     assert HANDLE in refused.value.what
 
 
-class Door:
-    """A server with a clock of its own, which takes tokens made in the last minute by `key` only."""
+class TokenServer:
+    """A server with a clock of its own, which accepts tokens made in the last minute with `key` only."""
 
     def __init__(self, clock, ahead, key=None, date=True):
         self.clock, self.ahead, self.key, self.date = clock, ahead, key or pair(), date
@@ -272,9 +272,9 @@ class Door:
 
 
 @pytest.mark.parametrize("ahead", [sign * seconds for seconds in (1, 30, 59, 61, 300, 3599, 3601, 7200) for sign in (1, -1)])
-def test_a_clock_that_differs_is_measured_and_followed(server, ahead):
-    clock = TurnedClock()
-    server.answers[POST] = Door(clock, ahead)
+def test_a_clock_difference_is_measured_and_applied(server, ahead):
+    clock = ManualClock()
+    server.answers[POST] = TokenServer(clock, ahead)
     client = vendor(server, clock)
     client.run(SHOW)
     calls = 1 if abs(ahead) < 60 else 2
@@ -285,8 +285,8 @@ def test_a_clock_that_differs_is_measured_and_followed(server, ahead):
 
 
 def test_a_clock_is_corrected_once_and_then_the_error_names_the_difference(server):
-    clock = TurnedClock()
-    server.answers[POST] = Door(clock, 300, key=pair(2))
+    clock = ManualClock()
+    server.answers[POST] = TokenServer(clock, 300, key=pair(2))
     client = vendor(server, clock)
     with pytest.raises(Denied, match=r"Snowflake's clock is \+300 s from the function's"):
         client.run(SHOW)
@@ -299,8 +299,8 @@ def test_a_clock_is_corrected_once_and_then_the_error_names_the_difference(serve
 
 @pytest.mark.parametrize("date", [True, False])
 def test_a_wrong_key_is_not_tried_again(server, date):
-    clock = TurnedClock()
-    server.answers[POST] = Door(clock, 0, key=pair(2), date=date)
+    clock = ManualClock()
+    server.answers[POST] = TokenServer(clock, 0, key=pair(2), date=date)
     with pytest.raises(Denied, match="394304 fingerprint mismatch") as denied:
         vendor(server, clock).run(SHOW)
     assert len(server.sent) == 1
@@ -344,13 +344,13 @@ def test_no_error_holds_token_or_key(server):
         ("acct-ext123.global", "ACCT", "acct-ext123.global"),
     ],
 )
-def test_accounts_as_users_write_them(given, claim, host):
+def test_accounts_in_the_forms_that_users_write(given, claim, host):
     assert account_claim(given) == claim
     assert account_url(given) == f"https://{host}.snowflakecomputing.com"
 
 
 @pytest.mark.parametrize("given", ["", "a b", "evil.example/#", "a@evil.example", "a..b", ".a", "a.", "a:1", "ü", "a\nb", "-a"])
-def test_what_could_lead_to_another_host_is_no_account(given):
+def test_a_text_that_could_lead_to_another_host_is_no_account(given):
     for read in (account_claim, account_url):
         with pytest.raises(LakeferryError):
             read(given)
@@ -371,7 +371,7 @@ def test_every_account_leads_to_a_host_of_the_vendor(text):
 @pytest.mark.parametrize(
     "url", ["http://acct.snowflakecomputing.com", "http://localhost:1", "ftp://127.0.0.1", "https://u:p@127.0.0.1"]
 )
-def test_no_key_goes_over_an_unsafe_address(url):
+def test_no_key_is_sent_to_an_unsafe_address(url):
     with pytest.raises(LakeferryError) as refused:
         Snowflake(None, None, Login("a", "u", "R"), pair(), url)
     assert refused.value.row.code == "NET-ADDRESS"
@@ -389,7 +389,7 @@ def test_any_answer_is_rows_or_an_error_of_ours(body):
         def call(self, method, url, **given):
             return Response(200, {}, body if method == "POST" else {"data": []})
 
-    clock = TurnedClock()
+    clock = ManualClock()
     client = Snowflake(Wire(Deadline(clock, clock.now + 90)), clock, Login("a", "u", "R"), pair())
     try:
         rows = client.run(SHOW)

@@ -1,4 +1,4 @@
-"""Grants: looked at before they are made, in the forms that Snowflake shows them in; taken back in the same form."""
+"""Grants: checked before they are made, in the forms that Snowflake shows, and revoked in the same form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def shown(privilege, granted_on, name):
     return {"privilege": privilege, "granted_on": granted_on, "name": name}
 
 
-#: What is granted, what SHOW GRANTS TO ROLE shows of it, and the words between GRANT and TO.
+#: The grant, its rows in SHOW GRANTS TO ROLE, and the words between GRANT and TO.
 SINGLE = [
     (to_role("WAREHOUSE", "w"), [("WAREHOUSE", "W")], 'USAGE ON WAREHOUSE "W"'),
     (to_role("DATABASE", "SALES"), [("DATABASE", "SALES")], 'USAGE ON DATABASE "SALES"'),
@@ -44,7 +44,7 @@ NEAR = [("WAREHOUSE", "W2"), ("SCHEMA", "SALES"), ("DATABASE", "W"), ("ROLE", "C
 
 
 @pytest.mark.parametrize(("wanted", "rows", "words"), SINGLE)
-def test_each_form_is_granted_and_taken_back_and_never_granted_again(server, wanted, rows, words):
+def test_each_form_is_granted_once_and_revoked(server, wanted, rows, words):
     near = [shown("USAGE", *one) for one in NEAR] + [shown("OWNERSHIP", *rows[0])]
     script(server, **{"SHOW GRANTS": result(*near), "REVOKE": [DONE, MISSING]})
     grant.create(context(server), wanted)
@@ -105,7 +105,7 @@ def schema_script(server, coming=(), tables=(), granted=()):
         ([{**COMING, "grant_on": "VIEW"}], [], [], [FUTURE]),
     ],
 )
-def test_tables_of_a_schema_and_those_to_come(server, coming, tables, granted, statements):
+def test_current_and_future_tables_of_a_schema(server, coming, tables, granted, statements):
     schema_script(server, coming, tables, granted)
     for verb in (lambda held: grant.create(held, TABLES), lambda held: grant.update(held, TABLES, "x")):
         server.sent.clear()
@@ -113,7 +113,7 @@ def test_tables_of_a_schema_and_those_to_come(server, coming, tables, granted, s
         assert written(server) == statements
 
 
-def test_tables_of_a_schema_are_taken_back_whole(server):
+def test_grants_on_all_tables_of_a_schema_are_revoked(server):
     schema_script(server, [], [TABLE], [shown("SELECT", "TABLE", "SALES.PUBLIC.T")])
     deleting = context(server, deleting=True)
     assert grant.find_existing(deleting, TABLES, None), "one half is left over"
@@ -124,7 +124,7 @@ def test_tables_of_a_schema_are_taken_back_whole(server):
     ]
 
 
-def test_half_a_grant_is_completed_not_taken_for_a_whole_one(server):
+def test_a_partial_grant_is_completed(server):
     schema_script(server, [], [TABLE], [shown("SELECT", "TABLE", "SALES.PUBLIC.T")])
     assert grant.find_existing(context(server), TABLES, None) == []
     with pytest.raises(ResourceMissing):
@@ -155,7 +155,7 @@ def test_a_grant_is_gone_with_its_role_and_only_then(server):
         grant.find_existing(context(server, deleting=True), wanted, "x")
 
 
-def test_a_schema_that_is_gone_takes_its_tables_grants_along(server):
+def test_grants_on_tables_are_gone_with_their_schema(server):
     script(server, **{"SHOW ICEBERG TABLES": MISSING, "SHOW FUTURE GRANTS": result(columns=tuple(COMING))})
     assert grant.find_existing(context(server, deleting=True), TABLES, "x") == []
     with pytest.raises(NotFound):

@@ -1,4 +1,4 @@
-"""The page that a Snowflake admin follows asks for what the deployer needs, and no more than that."""
+"""The guide for Snowflake admins grants exactly the privileges that the deployer needs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_undo_drops_what_the_script_makes():
 
 
 @pytest.mark.skipif(bool(NEEDS), reason=f"this machine has no {', '.join(NEEDS)}")
-def test_the_commands_of_the_page_make_a_key_and_a_secret_that_we_read(tmp_path):
+def test_the_commands_of_the_page_create_a_key_and_a_secret_that_we_can_read(tmp_path):
     blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     make, store = (next(block for block in blocks if tool in block) for tool in ("openssl", "jq"))
     offline = "\n".join(line for line in store.splitlines() if line.startswith("jq"))

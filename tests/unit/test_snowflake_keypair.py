@@ -1,4 +1,4 @@
-"""Key pairs: what others make of our keys and tokens, and which keys of others we take."""
+"""Key pairs: other tools read our keys and tokens, and we accept only valid foreign keys."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def test_a_key_with_a_passphrase_is_read_with_it_only(key):
 @pytest.mark.parametrize(
     "text", ["", "no key", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "AAAA", "ü", "{}", "-----BEGIN X-----\nAAAA"]
 )
-def test_what_is_no_private_key_is_reported_in_words_without_it(text):
+def test_an_invalid_private_key_is_reported_and_not_shown(text):
     with pytest.raises(UnusableKey) as unusable:
         keypair.load(Secret(text))
     assert not text or text not in str(unusable.value)
     assert unusable.value.__suppress_context__
 
 
-def test_keys_that_snowflake_would_not_take_are_refused():
+def test_keys_that_snowflake_would_refuse_are_refused():
     with pytest.raises(UnusableKey, match="not an RSA key"):
         keypair.load(Secret(pem(ec.generate_private_key(ec.SECP256R1()))))
     with pytest.raises(UnusableKey, match="1024 bits"):
@@ -111,8 +111,8 @@ def test_keys_that_snowflake_would_not_take_are_refused():
 
 
 @pytest.mark.parametrize("damaged", ["e", "d dmp1", "d dmq1", "d iqmp"])
-def test_a_damaged_key_that_signs_nothing_valid_is_refused(key, damaged):
-    """OpenSSL repairs damage to one of the private numbers by means of the others."""
+def test_a_damaged_key_with_invalid_signatures_is_refused(key, damaged):
+    """OpenSSL repairs damage to a private number with the others."""
     numbers = key.private_numbers()
     parts = {name: getattr(numbers, name) for name in ("p", "q", "d", "dmp1", "dmq1", "iqmp")}
     parts["e"] = numbers.public_numbers.e

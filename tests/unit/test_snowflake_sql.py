@@ -1,4 +1,4 @@
-"""SQL: nothing that a value holds becomes anything but that value, and every statement is one that Snowflake could read."""
+"""SQL statements: a value can't become anything but a value, and every template is a valid statement."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MANY = settings(max_examples=500)
 
 
 def templates():
-    """Every template of the sources by its place: constants, and literals that are given to `statement` directly."""
+    """Return every template of the sources by its position: constants, and literals that are passed to `statement`."""
     found = {}
     for file in SOURCES:
         for node in ast.walk(ast.parse(file.read_text())):
@@ -44,21 +44,21 @@ def is_template(text):
 
 
 TEMPLATES = templates()
-STATEMENTS = {place: text for place, text in TEMPLATES.items() if not re.match("ADD|REMOVE|SET", text)}
+STATEMENTS = {position: text for position, text in TEMPLATES.items() if not re.match("ADD|REMOVE|SET", text)}
 
 
 def holes(template):
     return dict.fromkeys(re.findall(r"{(\w+)}", template))
 
 
-#: Holes of templates that hold a literal; the others hold names, but for those below.
+#: Placeholders of literals. The others are names, except those below.
 LITERALS = {
     "comment", "pattern", "size", "url", "role_arn", "external_id", "uri", "account", "region", "location", "key", "table",
 }  # fmt: skip
 
 
 def filled(template, text):
-    """The template with `text` at each place where a value of somebody else's goes."""
+    """Return the template with `text` for each placeholder of a foreign value."""
     literal, name = sql.literal(text), sql.identifier(text)
     parts = dict.fromkeys(holes(template), name) | {hole: literal for hole in LITERALS & holes(template).keys()}
     fixed = {
@@ -84,8 +84,8 @@ def filled(template, text):
     return sql.statement(template, **{hole: fixed.get(hole, part) for hole, part in parts.items()}).text
 
 
-def test_no_text_of_up_to_five_signs_that_matter_breaks_out():
-    """All 111,110 of them: quotes, escapes, comments, dollars and ends of statements in every order."""
+def test_no_text_of_five_special_characters_breaks_out():
+    """All 111,110 texts: quotes, escapes, comments, dollars and semicolons in every order."""
     count = 0
     for length in range(1, 6):
         for signs in itertools.product("'\"\\;-/*$ a", repeat=length):
@@ -133,33 +133,33 @@ def test_a_name_in_full_is_read_back(names):
     assert sql_tokens.values(sql.reference(*names).text, "text") == [written]
 
 
-@pytest.mark.parametrize("place", STATEMENTS)
-def test_every_template_is_one_statement_of_known_tokens(place):
-    text = filled(STATEMENTS[place], "X")
+@pytest.mark.parametrize("position", STATEMENTS)
+def test_every_template_is_one_statement_of_known_tokens(position):
+    text = filled(STATEMENTS[position], "X")
     shape = sql_tokens.shape(text)
     assert shape[0] in ("CREATE", "ALTER", "DROP", "SHOW", "DESC", "SELECT", "GRANT", "REVOKE")
     assert "{" not in text
     assert text == " ".join(text.split())
 
 
-@pytest.mark.parametrize("place", STATEMENTS)
+@pytest.mark.parametrize("position", STATEMENTS)
 @settings(max_examples=30)
 @given(PIECES)
 @example("'; DROP DATABASE D; --")
 @example('"; DROP DATABASE D; --')
 @example("\\")
-def test_no_value_changes_a_statement(place, text):
-    """The server sees the same tokens as with a harmless value, and in them the value as it is."""
+def test_no_value_changes_a_statement(position, text):
+    """The server sees the same tokens as with a harmless value, and one of them is the value."""
     try:
-        written = filled(STATEMENTS[place], text)
+        written = filled(STATEMENTS[position], text)
     except BadProperties:
         return
-    assert sql_tokens.shape(written) == sql_tokens.shape(filled(STATEMENTS[place], "X"))
+    assert sql_tokens.shape(written) == sql_tokens.shape(filled(STATEMENTS[position], "X"))
     found = sql_tokens.values(written, "name") + sql_tokens.values(written, "text")
     assert all(text in one or sql.split(one) in ((text,), (text, text)) for one in found if one not in ("S3", "X"))
 
 
-#: What sqlglot knows, by the beginning of the statement: the class of its tree.
+#: The classes of sqlglot's syntax trees, by the beginning of the statement.
 KNOWN = {
     "CREATE WAREHOUSE": exp.Create,
     "CREATE DATABASE": exp.Create,
@@ -175,10 +175,10 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("place", STATEMENTS)
+@pytest.mark.parametrize("position", STATEMENTS)
 @pytest.mark.parametrize("text", ["X", "'; DROP DATABASE D; --", 'a"b', "\\"])
-def test_another_parser_sees_one_statement_too(place, text):
-    written = filled(STATEMENTS[place], text)
+def test_another_parser_sees_one_statement_too(position, text):
+    written = filled(STATEMENTS[position], text)
     if written.startswith("DESC USER"):
         pytest.skip("sqlglot doesn't know DESC USER")
     trees = sqlglot.parse(written, dialect="snowflake")
@@ -203,7 +203,7 @@ def test_a_template_with_a_hole_in_quotes_would_be_found():
 
 
 @pytest.mark.parametrize("text", ["a;b", "a--b", "a/*b*/", "$$a$$", "'a", '"a', "a'b"])
-def test_the_grammar_refuses_what_no_statement_of_ours_holds(text):
+def test_the_grammar_refuses_syntax_that_our_statements_never_have(text):
     with pytest.raises(ValueError, match=r"comment|dollars|other"):
         sql_tokens.tokens(text)
 
@@ -213,14 +213,14 @@ def calls_of(tree, name):
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)
-def test_sql_is_put_together_in_one_place(file):
-    assert places_of_loose_sql(file.read_text(), is_the_place=file.name == "sql.py") == []
+def test_sql_is_composed_in_one_module(file):
+    assert lines_with_loose_sql(file.read_text(), is_sql_module=file.name == "sql.py") == []
 
 
-def places_of_loose_sql(source, is_the_place=False):
-    """Lines that make SQL otherwise than from a template of the sources: its name is a constant, or it stands there whole."""
+def lines_with_loose_sql(source, is_sql_module=False):
+    """Return lines that compose SQL other than from a constant template or from a literal."""
     tree = ast.parse(source)
-    loose = [] if is_the_place else [call.lineno for call in calls_of(tree, "Sql")]
+    loose = [] if is_sql_module else [call.lineno for call in calls_of(tree, "Sql")]
     for call in [*calls_of(tree, "statement"), *calls_of(tree, "by_name")]:
         given = call.args[0]
         loops = isinstance(given, ast.Name) and given.id in ("template", "slot")
@@ -243,8 +243,8 @@ def places_of_loose_sql(source, is_the_place=False):
         "sql.statement('DROP ' + name)",
     ],
 )
-def test_sql_put_together_elsewhere_is_found(line):
-    assert places_of_loose_sql(f"x = 1\n{line}\n") == [2]
+def test_sql_composed_elsewhere_is_found(line):
+    assert lines_with_loose_sql(f"x = 1\n{line}\n") == [2]
 
 
 @pytest.mark.parametrize("text", ["\x00", "a\nb", "\x7f", "\x85", "\u2028", "\ud800"])
@@ -255,7 +255,7 @@ def test_control_characters_are_refused(text):
 
 
 @pytest.mark.parametrize("name", ["", "x" * 256])
-def test_what_can_t_be_a_name_is_refused(name):
+def test_an_invalid_name_is_refused(name):
     with pytest.raises(BadProperties):
         sql.identifier(name)
 

@@ -1,4 +1,4 @@
-"""Tables and linked databases: fresh or made fresh, never writable, and never in place of somebody else's."""
+"""Tables and linked databases: refreshed or created again, never writable, and never in place of foreign objects."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_frozen_table_is_set_to_follow(server, status):
     assert written(server) == [f"ALTER ICEBERG TABLE {PATH} SET AUTO_REFRESH=TRUE"]
 
 
-def test_a_table_that_stopped_is_refreshed_manually_and_set_going_every_two_minutes(server):
+def test_a_stopped_table_is_refreshed_and_restarted_every_two_minutes(server):
     table(server, **{"SELECT SYSTEM$": value({"executionState": "STOPPED", "lastErrorMessage": "no access"})})
     held = context(server, left=900)
     for _ in range(3):
@@ -87,7 +87,7 @@ def test_a_view_of_something_else_is_created_again(server, column):
         (failure("001003", "syntax error"), Refused, "SNF-INVALID"),
     ],
 )
-def test_what_keeps_a_table_from_being_made_is_reported_by_its_cause(server, answer, kind, code):
+def test_a_failed_creation_of_a_table_is_reported_by_its_cause(server, answer, kind, code):
     script(server, CREATE=answer)
     with pytest.raises(Refused) as refused:
         iceberg_table.create(context(server), spec(iceberg_table, **TABLE))
@@ -96,7 +96,7 @@ def test_what_keeps_a_table_from_being_made_is_reported_by_its_cause(server, ans
     assert (refused.value.patience > 0) == (kind is NotFound), "what may still be on its way is waited for"
 
 
-def test_a_table_of_somebody_else_is_neither_taken_nor_dropped(server):
+def test_a_foreign_table_is_neither_used_nor_dropped(server):
     table(server, **{"SHOW ICEBERG TABLES": result({**SHOWN, "comment": ""})})
     with pytest.raises(Refused, match="comment doesn't hold"):
         iceberg_table.find_existing(context(server), spec(iceberg_table, **TABLE), None)
@@ -124,7 +124,7 @@ def test_a_table_of_upserts_is_refused_with_the_reason(mode):
 
 
 @pytest.mark.parametrize("mode", ["APPEND", "append", ""])
-def test_a_table_of_appends_is_taken(mode):
+def test_an_append_only_table_is_accepted(mode):
     assert contract.snowflake_refuses(mode) == ""
 
 
@@ -152,7 +152,7 @@ def answers(server, status=None, described=None):
     )
 
 
-def test_a_linked_database_is_ready_once_it_shows_what_is_named(server):
+def test_a_linked_database_is_ready_once_it_shows_the_named_tables(server):
     with pytest.raises(ResourceFailed, match="doesn't show lkc-2") as faulty:
         linked_database.is_ready(
             context(answers(server)), spec(linked_database, **{**LINKED, "namespaces": ["lkc-1", "lkc-2"]}), OWN

@@ -1,11 +1,11 @@
-"""The handshake with AWS: our own external ids, no change that breaks the trust, and messages that say which side is wrong."""
+"""The handshake with AWS: our own external ids, no change that breaks the trust, and errors that name the wrong side."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from resource_environment import Invocations, MemorySecrets, Resource, TurnedClock
+from resource_environment import Invocations, ManualClock, MemorySecrets, Resource
 from snowflake_context import (
     EXTERNAL_ID,
     IAM_USER,
@@ -33,7 +33,7 @@ NOT_ALLOWED = f"User: {IAM_USER} is not authorized to perform: sts:AssumeRole on
 
 
 def location(**given):
-    place = {
+    location = {
         "NAME": OWN,
         "STORAGE_PROVIDER": "S3",
         "STORAGE_BASE_URL": URL,
@@ -43,7 +43,7 @@ def location(**given):
         "STORAGE_AWS_EXTERNAL_ID": EXTERNAL_ID,
         "STORAGE_REGION": "eu-west-1",
     }
-    return {**place, **given}
+    return {**location, **given}
 
 
 def volume_rows(*locations, writes="false"):
@@ -111,7 +111,7 @@ def test_a_description_without_the_values_is_not_ready(server, rows):
 @pytest.mark.parametrize(
     "changed", [{"STORAGE_BASE_URL": "s3://other/"}, {"STORAGE_AWS_ROLE_ARN": "arn:x"}, {"STORAGE_AWS_EXTERNAL_ID": "x"}]
 )
-def test_a_volume_that_leads_elsewhere_is_created_again_not_replaced_in_place(server, changed):
+def test_a_volume_with_another_location_is_created_again_not_replaced(server, changed):
     there(server, **{"DESC EXTERNAL VOLUME": volume_rows(location(**changed))})
     with pytest.raises(ReplacementRequired):
         external_volume.update(context(server), spec(external_volume, **VOLUME), OWN)
@@ -141,7 +141,7 @@ def test_an_integration_with_other_values_is_created_again(server, changed):
         (catalog_integration, INTEGRATION, "catalog_name", f'DROP CATALOG INTEGRATION IF EXISTS "{OWN}"'),
     ],
 )
-def test_what_tables_still_read_through_is_not_dropped(server, kind, given, column, drop):
+def test_an_object_that_tables_still_use_is_not_dropped(server, kind, given, column, drop):
     table = {"database_name": "SALES", "schema_name": "PUBLIC", "name": "T", "external_volume_name": "X", "catalog_name": "X"}
     there(server, **{"SHOW ICEBERG TABLES": [result({**table, column: OWN}), result(table)]})
     deleting = context(server, deleting=True)
@@ -154,7 +154,7 @@ def test_what_tables_still_read_through_is_not_dropped(server, kind, given, colu
 @pytest.mark.parametrize(
     "url", ["s3://bucket.with.dots/", "s3://bucket", "https://bucket/", "s3://Bucket/", "s3://b/x", "s3://bucket/a'b/", ""]
 )
-def test_a_place_that_snowflake_can_t_read_is_refused(url):
+def test_a_location_that_snowflake_cannot_read_is_refused(url):
     with pytest.raises(BadProperties, match="base_url"):
         spec(external_volume, **{**VOLUME, "base_url": url})
 
@@ -171,7 +171,7 @@ def test_a_place_that_snowflake_can_t_read_is_refused(url):
         ({"role_arn": "arn:aws:iam::1:role/x"}, "not the ARN of an IAM role"),
     ],
 )
-def test_another_way_to_the_catalog_is_refused_with_the_reason(given, expected_message):
+def test_another_kind_of_catalog_is_refused_with_the_reason(given, expected_message):
     with pytest.raises(BadProperties, match=expected_message):
         spec(catalog_integration, **{**INTEGRATION, **given})
 
@@ -231,7 +231,7 @@ NO_DATABASE = "EntityNotFoundException: Database lkc-1"
         (LIST, failure("099999", "Forbidden: glue:GetDatabases"), "SNF-TRUST-CATALOG"),
     ],
 )
-def test_each_thing_that_can_be_wrong_has_its_own_message_and_is_waited_for(server, function, answer, code):
+def test_each_mistake_has_its_own_message_and_is_waited_for(server, function, answer, code):
     there(server, **{function: answer})
     with pytest.raises(ResourceFailed) as faulty:
         trust.is_ready(context(server), proof(namespace="lkc-1"), "V/C")
@@ -247,7 +247,7 @@ def test_each_thing_that_can_be_wrong_has_its_own_message_and_is_waited_for(serv
         assert all(one in faulty.value.what for one in (ROLE_ARN, IAM_USER, EXTERNAL_ID))
 
 
-def test_a_volume_that_is_gone_is_no_matter_of_trust(server):
+def test_a_missing_volume_is_not_reported_as_an_error_of_trust(server):
     there(server, **{"DESC EXTERNAL VOLUME": MISSING})
     with pytest.raises(NotFound):
         trust.is_ready(context(server), proof(), "V/C")
@@ -258,17 +258,17 @@ def test_a_volume_that_is_gone_is_no_matter_of_trust(server):
 
 @pytest.fixture
 def invocations(server):
-    """The function's invocations, over a scripted SQL API."""
-    return Invocations(lambda deadline, clock, store: vendor(server, clock), TurnedClock(), MemorySecrets())
+    """Return the function's invocations, with a scripted SQL API."""
+    return Invocations(lambda deadline, clock, store: vendor(server, clock), ManualClock(), MemorySecrets())
 
 
-def test_a_role_that_aws_does_not_know_everywhere_yet_is_waited_for_ten_minutes(server, invocations):
+def test_a_new_role_is_waited_for_ten_minutes(server, invocations):
     refusal = {"success": False, "awsRoleArnValidationResult": f"FAILED {NOT_ALLOWED}"}
     script(server, **{"DESC": result(columns=("property",)), VERIFY_VOLUME: value(refusal)})
-    begun = invocations.clock.now
+    started_at = invocations.clock.now
     with pytest.raises(TimedOut, match="SNF-TRUST-ROLE"):
         Resource(invocations, "snowflake_trust", "Proof", volume="V", integration="C").create()
-    assert 600 <= invocations.clock.now - begun < 660
+    assert 600 <= invocations.clock.now - started_at < 660
 
 
 def test_an_object_that_exists_and_is_not_visible_is_reported_in_the_end(server, invocations):

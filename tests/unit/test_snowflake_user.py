@@ -1,4 +1,4 @@
-"""Users: the key pair goes to Secrets Manager before the user is made, and a user is ready once the key logs in."""
+"""Users: the key pair is stored before the user is created, and a user is ready once the key logs in."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AS_WANTED = {
 
 
 def held(of=None, name=OWN, **given):
-    """What the secret holds once the user was made."""
+    """Return what the secret has after the user is created."""
     to = Connection("myorg-acct", name, "127.0.0.1", "reader", "W", "SALES.PUBLIC")
     return json.dumps({**secret_fields.fields(of or pair(), to), **given})
 
@@ -48,7 +48,7 @@ def kept(held_context):
     return held_context.secrets.client.fields("reader")
 
 
-def test_a_pair_is_made_stored_and_registered(server):
+def test_a_pair_is_generated_stored_and_registered(server):
     held_context = context(script(server))
     assert user.create(held_context, spec(user, **GIVEN)) == OWN
     fields = kept(held_context)
@@ -79,7 +79,7 @@ def test_the_private_key_is_in_no_statement(server):
     assert private[:64] not in json.dumps([one.body for one in server.sent])
 
 
-def test_a_create_that_got_lost_finds_its_own_pair_again(server):
+def test_a_repeated_create_finds_its_pair(server):
     script(server, CREATE=[failure("000604", "cancelled"), DONE])
     held_context = context(server)
     with pytest.raises(Transient):
@@ -97,7 +97,7 @@ def test_a_pair_of_another_user_is_not_taken_over(server):
     assert kept(held_context)["fingerprint"] != pair().fingerprint
 
 
-def test_without_its_secret_no_user_is_made(server):
+def test_without_a_secret_no_user_is_created(server):
     with pytest.raises(NotFound, match="secret nowhere does not exist"):
         user.create(context(script(server)), spec(user, secret="nowhere"))
     assert sent(server) == []
@@ -130,7 +130,7 @@ def test_a_key_that_isn_t_known_yet_is_waited_for(server):
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
 
 
-def test_a_key_of_somebody_else_is_no_proof(server):
+def test_a_login_with_a_foreign_key_does_not_count(server):
     there(server, SELECT=value("OTHER"))
     with pytest.raises(InProgress, match="logs in as 'OTHER'"):
         user.is_ready(context(server, reader=held()), spec(user, **GIVEN), OWN)
@@ -167,7 +167,7 @@ def test_the_secret_s_key_may_be_in_either_slot(server, slot):
         ({"RSA_PUBLIC_KEY_FP": "SHA256:a"}, "RSA_PUBLIC_KEY_2"),
     ],
 )
-def test_a_key_that_was_taken_away_is_put_back_into_an_empty_slot(server, keys, slot):
+def test_a_removed_key_is_set_again_in_an_empty_slot(server, keys, slot):
     there(server, **{"DESC USER": described(**keys)})
     user.update(context(server, reader=held()), spec(user, **GIVEN), OWN)
     assert written(server) == [f"ALTER USER \"{OWN}\" SET {slot}='{pair().public}'"]
@@ -180,7 +180,7 @@ def test_a_key_in_a_slot_is_never_overwritten(server):
     assert written(server) == []
 
 
-def test_what_else_stands_in_the_secret_follows_the_properties(server):
+def test_other_fields_of_the_secret_follow_the_properties(server):
     held_context = context(there(server), reader=held(warehouse="OLD"))
     user.update(held_context, spec(user, **GIVEN), OWN)
     assert kept(held_context)["warehouse"] == "W"
@@ -197,7 +197,7 @@ def test_a_new_secret_gets_a_new_pair_and_the_user_keeps_living(server):
 
 
 def test_a_user_whose_comment_snowflake_hides_is_not_ours(server):
-    """Of others' users it shows the names only."""
+    """Snowflake shows only the names of foreign users."""
     script(server, **{"SHOW USERS": result(row(comment=None))})
     assert user.find_existing(context(server, deleting=True), spec(user, **GIVEN), OWN) == []
 

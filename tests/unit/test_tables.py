@@ -1,4 +1,4 @@
-"""Tables never cut a name or a value, and a terminal is never told what to do by the data."""
+"""Printed tables never truncate names or values, and data can't control the terminal."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_terminal_of_80_columns_gets_the_last_column_wrapped_between_totals():
     assert max(map(cell_len, lines)) <= 80
 
 
-def test_a_word_too_long_to_wrap_stands_below_its_row_whole():
+def test_a_word_that_cannot_wrap_is_printed_below_its_row():
     lines = output.format_table(["what", "where"], [["bucket", "s3://" + "x" * 40]], 40)
     assert lines == ["what", "  where", "bucket", "  s3://" + "x" * 40]
 
@@ -110,7 +110,7 @@ def test_an_answer_in_a_file_is_whole(capsys):
 
 
 @pytest.mark.parametrize(("terminal", "lines"), [(False, 3), (True, 6)])
-def test_a_table_is_as_wide_as_it_is_unless_a_terminal_is_narrow(terminal, lines):
+def test_a_table_keeps_its_width_unless_the_terminal_is_narrower(terminal, lines):
     voice, out = Output(), io.StringIO()
     voice.out = Console(file=out, force_terminal=terminal, width=50, soft_wrap=True, color_system=None)
     voice.table(COLUMNS, ROWS)

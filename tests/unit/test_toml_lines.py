@@ -1,4 +1,4 @@
-"""Each key's line, whatever TOML's ways of writing it: checked against texts whose lines are known because they are made here."""
+"""The line of each key in any TOML syntax, tested with generated texts whose lines are known."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_every_way_of_writing_a_key():
 
 
 @pytest.mark.parametrize("text", ["", "# only a comment", "\n\n", "a = 1"])
-def test_texts_with_little_in_them(text):
+def test_short_texts(text):
     assert key_lines(text) == ({"a": 1} if "a =" in text else {})
 
 
@@ -97,7 +97,7 @@ def test_windows_line_ends_count_once():
 
 
 class Page:
-    """Writes TOML and keeps the book of where each key was written."""
+    """Writes TOML, and records the line of each key."""
 
     def __init__(self, draw) -> None:
         self._draw = draw
@@ -169,7 +169,7 @@ def test_every_key_of_any_text_is_on_the_line_where_it_was_written(data):
             counts[name] += 1
             page.note(path)
             page.text += f"[[{name}]] # [x]\n"
-        for place in range(data.draw(st.integers(0, 3))):
-            page.pair(path, f"inner-{place}")
+        for index in range(data.draw(st.integers(0, 3))):
+            page.pair(path, f"inner-{index}")
     tomllib.loads(page.text)
     assert key_lines(page.text) == page.lines

@@ -1,4 +1,4 @@
-"""A file with mistakes tells all of them at once, each by its key and its line, and what to do."""
+"""All mistakes of a file are reported together, each with key, line and remedy."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ spokes = 0
 
 
 def problems(text: str, *rules, model: type = Bike) -> list[tuple[int, str, str]]:
-    """(line, key, message) of everything that is wrong with `text`."""
+    """Return (line, key, message) of all problems in `text`."""
     with pytest.raises(BadFile) as bad:
         read(model, text, rules, name="bike.toml")
     return [(one.line, one.key, one.message) for one in bad.value.problems]
 
 
-def test_a_whole_file_becomes_what_it_says():
+def test_a_complete_file_is_read():
     bike = read(Bike, WHOLE, name="bike.toml")
     assert bike == Bike(
         name="blitz",
@@ -67,7 +67,7 @@ def test_a_whole_file_becomes_what_it_says():
     )
 
 
-def test_what_is_not_said_has_its_default_and_no_two_files_share_a_list():
+def test_missing_keys_have_defaults_that_files_do_not_share():
     first, second = (read(Bike, 'name = "a"\nfrom = 2026-01-05\n', name="bike.toml") for _ in range(2))
     assert (first.kind, first.insured, first.tags, first.sold, first.origin) == ("city", False, [], None, "here")
     first.tags.append("x")
@@ -138,7 +138,7 @@ def test_each_rule_names_its_key(line, key, message):
     assert found[2].startswith(message)
 
 
-def test_a_long_value_is_cut_in_the_message():
+def test_a_long_value_is_truncated_in_the_message():
     (found,) = problems(f'name = "a"\nfrom = "{"x" * 500}"\n')
     assert len(found[2]) < 130
 
@@ -147,14 +147,14 @@ def test_a_long_value_is_cut_in_the_message():
     ("text", "line"),
     [('name = "a\nfrom = 1', 1), ("name = 'a'\nname = 'b'", 2), ("x = [1,\n2", 2), ("= 5", 1), ("[a]\n[a]", 2)],
 )
-def test_what_is_not_toml_says_where(text, line):
+def test_a_syntax_error_has_its_line(text, line):
     (found,) = problems(text)
     assert found[:2] == (line, "")
     assert found[2].startswith("not TOML: ")
     assert "at line" not in found[2]
 
 
-def test_rules_join_the_same_answer():
+def test_rules_are_reported_with_other_mistakes():
     def no_cheap_names(bike: Bike):
         yield "name", f"{bike.name} is taken"
         yield "wheel[1].size", "wheels differ"
@@ -167,14 +167,14 @@ def test_rules_join_the_same_answer():
     ]
 
 
-def test_a_rule_that_needs_what_could_not_be_read_stays_silent():
+def test_a_rule_is_skipped_if_its_values_could_not_be_read():
     def wants_the_name(bike: Bike):
         yield "name", bike.name.upper()
 
     assert problems("from = 2026-01-05", wants_the_name) == [(0, "name", "missing. What it is called.")]
 
 
-def test_a_rule_that_is_wrong_itself_is_not_hidden():
+def test_an_exception_in_a_rule_is_raised():
     def broken(bike: Bike):
         yield "name", bike.nickname
 

@@ -1,4 +1,4 @@
-"""Editors that check a contract by its JSON Schema say what the model says, wherever a schema can say it."""
+"""The JSON Schema of contracts, which editors use, finds the same mistakes as the model, as far as a schema can."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BASE = tomllib.loads(samples.TRADES)
 
 
 def as_json(value):
-    """What an editor's TOML plug-in makes of a document: dates become text."""
+    """Return a document as an editor's TOML plug-in reads it: dates become text."""
     if isinstance(value, dict):
         return {key: as_json(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -30,7 +30,7 @@ def as_json(value):
 
 
 def as_toml(value) -> str:
-    """A value in TOML's own words; tables are written inline."""
+    """Return a value in TOML's syntax, with inline tables."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key} = {as_toml(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list):
@@ -40,13 +40,13 @@ def as_toml(value) -> str:
     return value.isoformat() if isinstance(value, date) else repr(value)
 
 
-def said_by_schema(document: dict) -> set[str]:
-    """Keys at which the schema finds something; a missing or unknown key counts as its table's."""
+def keys_from_schema(document: dict) -> set[str]:
+    """Return the keys of the schema's errors. A missing or unknown key counts as its table's."""
     validator = jsonschema.Draft202012Validator(SCHEMA, format_checker=jsonschema.FormatChecker())
     return {_path(error.absolute_path) for error in validator.iter_errors(as_json(document))}
 
 
-def said_by_model(document: dict) -> set[str]:
+def keys_from_model(document: dict) -> set[str]:
     text = "\n".join(f"{key} = {as_toml(value)}" for key, value in document.items())
     try:
         contracts.parse(text, name="sample.toml")
@@ -62,33 +62,33 @@ def _path(parts) -> str:
 def changed(path: str, value) -> dict:
     document = copy.deepcopy(BASE)
     *way, last = [int(part) if part.isdecimal() else part for part in path.split(".")]
-    place = document
+    node = document
     for part in way:
-        place = place[part]
+        node = node[part]
     if value is None:
-        del place[last]
+        del node[last]
     else:
-        place[last] = value
+        node[last] = value
     return document
 
 
-def test_the_schema_is_one():
+def test_the_schema_is_valid():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert (SCHEMA["title"], SCHEMA["$schema"]) == ("An export", "https://json-schema.org/draft/2020-12/schema")
 
 
 @pytest.mark.parametrize("name", contracts.shipped())
-def test_what_ships_is_valid(name):
+def test_shipped_contracts_are_valid_by_the_schema(name):
     text = resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    assert said_by_schema(tomllib.loads(text)) == set()
+    assert keys_from_schema(tomllib.loads(text)) == set()
 
 
-def test_the_sample_is_valid_to_both():
-    assert said_by_schema(BASE) == said_by_model(BASE) == set()
+def test_the_sample_is_valid_by_schema_and_model():
+    assert keys_from_schema(BASE) == keys_from_model(BASE) == set()
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "place"),
+    ("path", "value", "expected_key"),
     [
         ("name", "Trades", "name"),
         ("name", "x" * 64, "name"),
@@ -117,36 +117,36 @@ def test_the_sample_is_valid_to_both():
         ("report.chart.1.y", "No", "report.chart[1].y"),
     ],
 )
-def test_a_mistake_is_one_to_both(path, value, place):
+def test_schema_and_model_find_the_same_mistake(path, value, expected_key):
     document = changed(path, value)
-    assert {_without_item(found) for found in said_by_schema(document)} == {_without_item(place)}
-    assert place in said_by_model(document)
+    assert {_without_item(found) for found in keys_from_schema(document)} == {_without_item(expected_key)}
+    assert expected_key in keys_from_model(document)
 
 
-def _without_item(place: str) -> str:
-    """The schema names the item of a list of texts, the model the list."""
-    return place.removesuffix("]").rstrip("0123456789").removesuffix("[") if place.endswith("]") else place
+def _without_item(expected_key: str) -> str:
+    """Remove an item's index: for a list of texts, the schema names the item and the model the list."""
+    return expected_key.removesuffix("]").rstrip("0123456789").removesuffix("[") if expected_key.endswith("]") else expected_key
 
 
 @pytest.mark.parametrize(
-    ("path", "place"),
+    ("path", "expected_key"),
     [("title", ""), ("source.topic", "source"), ("column.0.title", "column[0]"), ("delivery.order_by", "delivery")],
 )
-def test_a_missing_key_is_one_to_both(path, place):
+def test_schema_and_model_find_a_missing_key(path, expected_key):
     document = changed(path, None)
-    assert said_by_schema(document) == {place}
-    assert said_by_model(document) == {(f"{place}." if place else "") + path.rpartition(".")[2]}
+    assert keys_from_schema(document) == {expected_key}
+    assert keys_from_model(document) == {(f"{expected_key}." if expected_key else "") + path.rpartition(".")[2]}
 
 
 @pytest.mark.parametrize("path", ["colour", "source.partition", "column.2.colour", "report.chart.0.colour", "delivery.zip"])
-def test_an_unknown_key_is_one_to_both(path):
+def test_schema_and_model_find_an_unknown_key(path):
     document = changed(path, "red")
     way = path.split(".")
-    assert said_by_schema(document) == {_path([int(part) if part.isdecimal() else part for part in way[:-1]])}
-    assert len(said_by_model(document)) == 1
+    assert keys_from_schema(document) == {_path([int(part) if part.isdecimal() else part for part in way[:-1]])}
+    assert len(keys_from_model(document)) == 1
 
 
-def test_the_schema_tells_what_a_key_means_and_what_it_is_without_it():
+def test_the_schema_has_descriptions_and_defaults():
     window = SCHEMA["properties"]["window"]["properties"]
     assert window["restate_for_days"] == {
         "description": "How long after its end a window is published again when late events change it.",

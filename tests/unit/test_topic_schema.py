@@ -1,4 +1,4 @@
-"""A topic's fields and which of them are personal, for every shape that an Avro schema can take."""
+"""A topic's fields, and which of them are personal, for every form of Avro schema."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def kinds(found: TopicSchema) -> dict[str, str]:
     return {one.path: one.kind for one in found.fields.values()}
 
 
-def test_shipped_topics_name_what_is_personal():
+def test_shipped_topics_mark_personal_fields():
     sales = load(TOPICS / "sales_orders.avsc", "sales_orders")
     assert sales.fields["ordered_at"].kind == "timestamp-millis"
     assert sales.fields["order_lines[].unit_price"].kind == "decimal"
@@ -125,7 +125,7 @@ def test_a_tag_counts_for_everything_inside():
 @pytest.mark.parametrize(
     "name", ["email", "Email", "eMail", "phoneNumber", "firstName", "last_name", "IBAN", "dateOfBirth", "ipAddress", "street"]
 )
-def test_a_telling_name_needs_no_tag(name):
+def test_a_personal_name_needs_no_tag(name):
     assert personal(schema(field(name, "string"))) == {name}
     assert personal(schema(field("list", {"type": "array", "items": record(field(name, "string"), name="R")}))) == {
         f"list[].{name}"
@@ -133,11 +133,11 @@ def test_a_telling_name_needs_no_tag(name):
 
 
 @pytest.mark.parametrize("name", ["name", "product", "emailed", "streetlights", "shipment", "customer_region"])
-def test_other_names_tell_nothing(name):
+def test_other_names_are_not_personal(name):
     assert personal(schema(field(name, "string"))) == set()
 
 
-def test_what_a_value_carries():
+def test_what_a_value_contains():
     person = record(field("email", "string"), field("region", "string"), name="Person")
     item = record(field("note", "string", **PII), field("count", "int"), name="Item")
     found = schema(
@@ -172,7 +172,7 @@ def test_what_a_value_carries():
         ("{", "cannot be read as an Avro schema in JSON"),
     ],
 )
-def test_a_schema_that_is_none_says_why(tmp_path, document, expected_message):
+def test_an_invalid_schema_is_reported_with_the_reason(tmp_path, document, expected_message):
     file = tmp_path / "topic.avsc"
     file.write_text(document)
     with pytest.raises(BadSchema) as bad:

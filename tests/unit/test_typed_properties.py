@@ -1,4 +1,4 @@
-"""A typing mistake in a stack is mypy's to find: what a resource type requires, what it has, what it gives."""
+"""mypy finds mistakes in a stack about a resource type's properties and outputs."""
 
 from __future__ import annotations
 

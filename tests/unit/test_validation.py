@@ -1,4 +1,4 @@
-"""Values of a deployment file that AWS, Confluent or Snowflake would refuse in the middle of a deployment are refused before."""
+"""Values that AWS, Confluent or Snowflake would refuse during a deployment are refused in the deployment file."""
 
 from __future__ import annotations
 

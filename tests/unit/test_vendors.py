@@ -1,11 +1,11 @@
-"""Connecting to the vendors: lazily, once an invocation, and each without the other's variables."""
+"""The vendors' clients: created when needed, once per invocation, and without the other vendor's variables."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from resource_environment import MemorySecrets, TurnedClock
+from resource_environment import ManualClock, MemorySecrets
 from snowflake_context import pair
 from test_resources_handler import CONFLUENT, ENVIRONMENT, SNOWFLAKE
 
@@ -22,7 +22,7 @@ KEY = json.dumps({"apiKey": "KEY", "apiSecret": "canary-of-the-cloud-key"})
 
 
 def connections(environment, **secrets):
-    clock = TurnedClock()
+    clock = ManualClock()
     store = SecretStore(MemorySecrets(**secrets))
     return vendor_clients({**ENVIRONMENT, **environment}, store, Deadline(clock, clock.now + 90))
 
@@ -48,7 +48,7 @@ def test_confluents_addresses_can_be_set():
     assert moved.catalog_url("eu-west-1", "env-1").startswith("http://127.0.0.1:8091/iceberg/")
 
 
-def test_what_a_vendor_lacks_is_reported_when_it_is_asked_for():
+def test_missing_variables_of_a_vendor_are_reported_when_it_is_used():
     made = connections({})
     for vendor, needed in ((registry.CONFLUENT, CONFLUENT), (registry.SNOWFLAKE, SNOWFLAKE)):
         with pytest.raises(LakeferryError) as missing:
@@ -65,12 +65,12 @@ def test_each_of_snowflake_s_variables_is_needed(name):
         connections(some, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]()
 
 
-def test_a_client_is_made_once():
+def test_a_client_is_created_once():
     connect = connections(SNOWFLAKE, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]
     assert connect() is connect()
 
 
-def test_snowflake_s_client_is_what_the_settings_say():
+def test_snowflakes_client_has_the_settings():
     client = connections(SNOWFLAKE, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]()
     assert client.url == "https://myorg-acct.snowflakecomputing.com"
     assert (client.login.role, client.login.warehouse) == ("LAKEFERRY", "LAKEFERRY"), "as SHOW prints them"

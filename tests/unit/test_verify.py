@@ -1,4 +1,4 @@
-"""What is told of a file is what is in its bytes: counts, totals, charts, and everything that is not as it was written."""
+"""The verification reports what a file's bytes contain: counts, totals, charts, and every difference from what was written."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ CHART = '[[report.chart]]\ntitle = "t"\nx = "{0}"\ny = "{1}"\n'
 
 
 def contract(*columns: tuple, charts: tuple = (), **delivery) -> Contract:
-    """Columns are (name, type) or (name, type, more); charts (x, y)."""
+    """Return a contract. Columns are (name, type) or (name, type, more); charts are (x, y)."""
     text = HEAD.format(first=columns[0][0]) + "".join(COLUMN.format(*(*one, "")[:3]) for one in columns)
     whole = samples.contract(text + "".join(CHART.format(*one) for one in charts))
     return attrs.evolve(whole, delivery=attrs.evolve(whole.delivery, **delivery))
 
 
 class Trickle(io.BytesIO):
-    """Gives no more than some bytes at a time, as a slow line may."""
+    """Returns at most some bytes per read, like a slow connection."""
 
     def __init__(self, data: bytes, most: int) -> None:
         super().__init__(data)
@@ -70,7 +70,7 @@ def parts_of(data: bytes, size: int) -> list[Part]:
 
 
 def inspected(of: Contract, body: bytes, *, part: int = 1 << 20, at_once: int = 1 << 20) -> FileStats:
-    """The file of `of`'s header and this body, written in parts of one size and read in pieces of another."""
+    """Inspect a file with the header of `of` and this body, written in parts of one size and read in pieces of another."""
     data = stored(of, body)
     return verify_file("a.csv", Trickle(data, at_once), parts_of(data, part), of, csv.header(of.columns, of.delivery))
 
@@ -82,7 +82,7 @@ def scaled(value: int, scale: int) -> Decimal:
 SIZES = [("a", 38, 0), ("b", 38, 38), ("c", 30, 2), ("d", 31, 2), ("e", 1, 0)]
 
 
-def test_sums_are_exact_however_long():
+def test_sums_of_any_length_are_exact():
     of = contract(*[(name, f"decimal({digits},{scale})") for name, digits, scale in SIZES], ("n", "integer"))
     most = [10**digits - 1 for _, digits, _ in SIZES]
     row = ",".join(f"{scaled(value, scale):f}" for value, (_, _, scale) in zip(most, SIZES, strict=True)) + f",{2**63 - 1}\r\n"
@@ -106,7 +106,7 @@ def test_totals_are_those_of_whole_numbers(values, scale):
 
 
 @pytest.mark.parametrize("body", ["", "NULL,NULL,x\r\n", "0.00,0,x\r\n", "-1.50,3,x\r\n1.50,-3,x\r\n"])
-def test_nothing_has_as_many_decimal_places_as_something(body):
+def test_zero_has_the_decimal_places_of_its_column(body):
     of = contract(("a", "decimal(9,2)"), ("n", "integer"), ("t", "text"), charts=[("t", "a"), ("t", "n")])
     found = inspected(of, body.encode())
     assert [str(found.totals[name]["sum"]) for name in "an"] == ["0.00", "0"]
@@ -132,7 +132,7 @@ def test_charts_add_up_exactly_and_in_plain_notation():
     assert rows == {"0.00000001": Decimal(100), "0.00000000": Decimal(1), None: Decimal(1)}
 
 
-def test_first_rows_are_as_they_stand_in_the_file():
+def test_first_rows_are_as_in_the_file():
     of = contract(("d", "decimal(38,10)"), ("n", "integer"), ("t", "text"), ("y", "date"), ("f", "boolean"))
     body = (
         '0.0000000001,-7,\'=1,2026-01-05,true\r\n0.0000000000,NULL,"NULL",NULL,false\r\n' + "1.0000000000,1,x,NULL,NULL\r\n" * 30
@@ -146,9 +146,9 @@ ORDER = [f"k{number:05}" for number in range(9_000)]
 
 
 def test_a_series_of_many_labels_keeps_the_first_ones_of_the_file():
-    """Which ones must not depend on threads or on where blocks end, or the same rows would give another report."""
+    """The choice must not depend on threads or block sizes, or the same rows would give another report."""
     of = contract(("t", "text"), ("n", "integer"), charts=[("t", "n"), ("t", "rows")])
-    body = "".join(f"{label},{place}\r\n" for place, label in enumerate(reversed(ORDER))).encode()
+    body = "".join(f"{label},{index}\r\n" for index, label in enumerate(reversed(ORDER))).encode()
     whole = inspected(of, body)
     assert list(whole.series[0]) == list(whole.series[1]) == list(reversed(ORDER))[:5_000]
     assert inspected(of, body, at_once=1_000).series == whole.series
@@ -164,7 +164,7 @@ CELLS = st.text(st.sampled_from([*'",\r\n= x', "é"]), max_size=6) | st.none()
 @pytest.mark.parametrize("compressed", [False, True])
 @configured(max_examples=40)
 @given(rows=st.lists(st.tuples(CELLS, CELLS), max_size=12), part=st.integers(1, 40), at_once=st.integers(1, 40))
-def test_what_is_found_does_not_depend_on_parts_and_pieces(compressed, rows, part, at_once):
+def test_results_do_not_depend_on_parts_and_pieces(compressed, rows, part, at_once):
     of = contract(("a", "text"), ("b", "text"), gzip=compressed, charts=[("a", "rows")])
     body = samples.csv_bytes(of, [{"a": a, "b": b} for a, b in rows]).removeprefix(csv.header(of.columns, of.delivery))
     found = inspected(of, body, part=part, at_once=at_once)
@@ -177,7 +177,7 @@ def test_what_is_found_does_not_depend_on_parts_and_pieces(compressed, rows, par
 
 
 def test_a_long_text_with_many_line_ends_is_read_in_the_time_of_its_length():
-    """A text's line ends look like ends of records; looking at each from the start would take hours here."""
+    """Line ends in a text look like ends of records. Parsing from each of them would take hours here."""
     of = contract(("a", "text"))
     text = '"' + "\r\n" * 400_000 + '"\r\n'
     assert inspected(of, text.encode(), at_once=1 << 18).rows == 1
@@ -220,7 +220,7 @@ def test_values_are_compared_with_those_allowed_as_the_file_shows_them(type_, al
         ("call +1 (555) 010-9999", "a telephone number"),
     ],
 )
-def test_what_looks_like_personal_data_is_found(cell, what):
+def test_text_that_looks_like_personal_data_is_found(cell, what):
     of = contract(("id", "integer"), ("note", "text"))
     assert inspected(of, f"1,{cell}\r\n1,harmless\r\n".encode()).personal == {f"note: {what}": 1}
     assert inspected(of, b"1,a @ b\r\n1,'+ 5\r\n1,'@home\r\n1,1+1\r\n").personal == {}
@@ -238,12 +238,12 @@ def refused(of: Contract, data: bytes, parts: list[Part]) -> str:
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_bytes_that_are_not_those_that_were_written_are_found(compressed):
+def test_changed_bytes_are_found(compressed):
     of = contract(("a", "text"), gzip=compressed)
     data = stored(of, b"one\r\ntwo\r\nthree\r\n")
     parts = parts_of(data, 8)
-    for place in range(len(data)):
-        changed = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+    for index in range(len(data)):
+        changed = data[:index] + bytes([data[index] ^ 1]) + data[index + 1 :]
         assert refused(of, changed, parts).startswith("EXP-")
     for end in range(len(data)):
         assert refused(of, data[:end], parts).startswith("EXP-")
@@ -251,7 +251,7 @@ def test_bytes_that_are_not_those_that_were_written_are_found(compressed):
     assert "EXP-CHECKSUM the file is shorter than what was written" in refused(of, data, parts_of(data + b"x", 8))
 
 
-def test_a_file_that_is_not_what_the_contract_says():
+def test_a_file_that_does_not_match_the_contract():
     of = contract(("a", "integer"), ("b", "text"))
 
     def result(data: bytes) -> str:

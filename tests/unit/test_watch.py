@@ -1,4 +1,4 @@
-"""The watch's own part: what is late, how old keys are, what becomes a metric, and that nothing that fails hides anything."""
+"""The watch's own measurements: late exports, ages of keys, metrics, and errors that hide no other measurement."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def publish(bucket, *labels, folder="manifests"):
 
 
 class Jobs:
-    """Glue, of which the watch asks when a job was created."""
+    """Glue's jobs with their time of creation, which the watch reads."""
 
     def __init__(self, created):
         self.created = created
@@ -72,7 +72,7 @@ class Jobs:
 
 
 def late(bucket, hours, export=WEEKLY, deployed=MONDAY - timedelta(days=365)):
-    """So many hours after Monday morning."""
+    """Run the check so many hours after Monday morning."""
     now = (MONDAY + timedelta(hours=hours)).timestamp()
     return measurements.ExportResults(Objects(_client("s3"), bucket), "exports", Jobs(deployed), lambda: now).late(export)
 
@@ -92,37 +92,37 @@ def test_a_window_that_is_published_or_was_found_empty_is_not_late(bucket):
     assert late(bucket, 30 + 7 * 24) == 0
 
 
-def test_lateness_goes_on_growing_over_windows_that_are_missed_one_after_another(bucket):
+def test_lateness_grows_over_consecutive_missed_windows(bucket):
     publish(bucket, "2026-W44")
     assert late(bucket, 30) == 24 + 7 * 24
     publish(bucket, "2026-W46")
     assert late(bucket, 30) == 0, "the newest is there; an older gap is no lateness of now"
 
 
-def test_before_anything_is_due_nothing_is_late(bucket):
+def test_before_the_first_due_time_nothing_is_late(bucket):
     assert late(bucket, -24 * 30) == 0
 
 
 def test_an_export_that_was_just_deployed_is_not_late_until_its_own_first_run_is(bucket):
-    """Its contract may ask for years of windows, none of which can be there yet."""
+    """Its contract may include years of windows that cannot be published yet."""
     deployed = MONDAY + timedelta(hours=1)
     week = 7 * 24
     assert [late(bucket, hours, deployed=deployed) for hours in (2, 8, 100, week + 5)] == [0, 0, 0, 0]
     assert late(bucket, week + 6, deployed=deployed) > 0
 
 
-def test_what_lies_before_the_deployments_first_day_is_not_late(bucket):
+def test_windows_before_the_deployments_first_day_are_not_late(bucket):
     for first_day, hours in (("2026-11-09", 24), ("2026-11-16", 0)):
         assert late(bucket, 30, attrs.evolve(WEEKLY, first_day=first_day)) == hours
 
 
-def test_a_result_of_another_export_is_none_of_this_one(bucket):
+def test_a_result_of_another_export_is_ignored(bucket):
     _client("s3").put_object(Bucket=bucket, Key="exports/weekly_sales_by_region/manifests/2026-W46.json", Body=b"{}")
     publish(bucket, "2026-W45")
     assert late(bucket, 8) == 2
 
 
-def test_an_export_whose_contract_is_not_there_is_reported(bucket):
+def test_an_export_without_its_contract_is_reported(bucket):
     with pytest.raises(LakeferryError) as raised:
         late(bucket, 8, MonitoredExport("nothing_of_ours", "", WEEKLY.cron, WEEKLY.zone, 6))
     assert raised.value.row is monitoring_errors.CONTRACT
@@ -157,7 +157,7 @@ def test_a_keys_age_is_that_of_the_value_that_readers_get(lake_aws):
         ("lakeferry-dev/flink", "lakeferry-dev/flink"),
     ],
 )
-def test_a_secret_is_called_by_its_name(arn, name):
+def test_a_secrets_name_is_read_from_its_arn(arn, name):
     assert measurements.name_of(arn) == name
 
 
@@ -195,23 +195,23 @@ def test_hours_without_records_and_all_pages_of_the_vendors_answer_are_read(serv
 # --- metrics
 
 
-def test_a_thing_that_cannot_be_seen_hides_no_other_and_is_hidden_by_none():
+def test_a_failed_check_hides_no_other():
     def broken():
         raise LakeferryError(monitoring_errors.NO_TABLE, "lkc-1.b")
 
     def mistaken():
         return 1 / 0
 
-    said = io.StringIO()
+    log = io.StringIO()
     sights = [
         Check("GlueAgeHours", "a", lambda: 1.0), Check("GlueAgeHours", "b", broken), Check("GlueAgeHours", "c", lambda: 3.0),
         Check("KeyAgeDays", "k", mistaken), Check("ExportLateHours", "e", lambda: -5.0),
     ]  # fmt: skip
-    measured = run_checks(sights, open_log(said))
+    measured = run_checks(sights, open_log(log))
     ages = {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): None, ("GlueAgeHours", "c"): 3.0}
     assert measured == {**ages, ("KeyAgeDays", "k"): None, ("ExportLateHours", "e"): 0.0}
-    assert "WATCH-NO-TABLE" in said.getvalue()
-    assert "ZeroDivisionError" in said.getvalue()
+    assert "WATCH-NO-TABLE" in log.getvalue()
+    assert "ZeroDivisionError" in log.getvalue()
 
 
 def emitted(measured):
@@ -225,8 +225,8 @@ def emitted(measured):
     return asked
 
 
-def test_metrics_carry_the_deployment_and_at_most_the_thing():
-    """No dimension comes from data: as many metrics as the deployment file names things, and one for each kind."""
+def test_metrics_have_the_deployment_and_at_most_one_name_as_dimensions():
+    """No dimension is data: there are as many metrics as names in the deployment file, and one per kind."""
     tables = [f"t{number}" for number in range(300)]
     values = {(metric, of): 1.0 for metric in contract.METRIC_DIMENSIONS for of in tables}
     calls = emitted(values)
@@ -239,7 +239,7 @@ def test_metrics_carry_the_deployment_and_at_most_the_thing():
     }  # fmt: skip
 
 
-def test_the_deployments_own_metric_is_over_all_things():
+def test_the_deployments_metric_aggregates_all_names():
     ages = {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0, ("GlueAgeHours", "c"): None}
     (call,) = emitted({**ages, ("KeyAgeDays", "k"): None})
     whole = {each["MetricName"]: each["StatisticValues"] for each in call["MetricData"] if len(each["Dimensions"]) == 1}
@@ -257,8 +257,8 @@ def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aw
         ["by-hand"],
         ["log"],
     )
-    places = monitoring.clients(_settings(parsed), SystemClock(), 0)
-    assert {check.metric for check in checks_of(parsed, places)} == set(contract.METRIC_DIMENSIONS)
+    connections = monitoring.clients(_settings(parsed), SystemClock(), 0)
+    assert {check.metric for check in checks_of(parsed, connections)} == set(contract.METRIC_DIMENSIONS)
 
 
 def _settings(parsed):
@@ -277,7 +277,7 @@ class Invocation:
 
 @pytest.fixture
 def publish_settings(bucket, monkeypatch):
-    """As the stacks do; the function's environment leads to it."""
+    """Return a function that publishes settings as the stacks do, for the function's environment."""
 
     def publish(document):
         key = f"assets/{next(_numbers)}.json"
@@ -315,8 +315,8 @@ def environment(bucket, publish_settings, lake_aws, monkeypatch):
     return values
 
 
-def test_what_is_there_becomes_metrics_and_what_is_not_is_counted(environment):
-    """No table, no keys for Confluent, no reader: these hops are not measured, keys and exports are."""
+def test_available_values_become_metrics_and_missing_ones_are_counted(environment):
+    """Without table, Confluent keys and reader, only ages of keys and exports are measured."""
     answer = monitoring.on_schedule({}, Invocation())
     hops = ("GlueAgeHours", "IcebergAgeHours", "SnowflakeAgeHours", "TableflowStopped", "TopicAgeHours")
     assert answer["unmeasured"] == {**{hop: ["stock_trades"] for hop in hops}, "RowsSkipped": ["lkc-1"]}
@@ -327,7 +327,7 @@ def test_what_is_there_becomes_metrics_and_what_is_not_is_counted(environment):
     assert own == {"KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays", "ExportLateHours", contract.UNMEASURED}
 
 
-def test_snowflake_is_entered_as_the_user_whose_key_stands_in_the_secret(lake_aws):
+def test_the_login_to_snowflake_is_the_user_in_the_secret(lake_aws):
     fields = secret_fields.fields(keypair.make(), Connection("org-acct", "LAKE_READER", "h", "Reader role", "WH", "D.S"))
     name = f"lakeferry-dev/reader-{next(_numbers)}"
     _client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
@@ -344,7 +344,7 @@ def test_metrics_that_cannot_be_written_fail_the_watch(environment, monkeypatch)
             monitoring.on_schedule({}, Invocation())
 
 
-def test_what_the_environment_lacks_is_named_all_at_once():
+def test_all_missing_variables_of_the_watch_are_reported_together():
     with pytest.raises(LakeferryError, match=f"{contract.STAGE}, {contract.LAKE_BUCKET}, {contract.LAKE_PREFIX}"):
         monitoring.read_settings({contract.PROJECT: "lakeferry"}, _client("s3"))
 
@@ -356,20 +356,20 @@ def test_settings_that_the_stacks_never_publish_are_refused(environment, publish
         monitoring.on_schedule({}, Invocation())
 
 
-def test_settings_that_are_not_there_are_named(environment, bucket, monkeypatch):
+def test_missing_settings_are_reported(environment, bucket, monkeypatch):
     monkeypatch.setenv(contract.SETTINGS, f"s3://{bucket}/assets/none.json")
     with pytest.raises(Failed, match=f"LF-SETTINGS.*{bucket}/assets/none.json"):
         monitoring.on_schedule({}, Invocation())
 
 
 def test_threads_that_need_the_same_answer_share_one_call():
-    """`status` looks at all hops at once."""
+    """`status` checks all hops at once."""
     both_wait, calls = threading.Barrier(2, timeout=1), []
 
     def ask():
         calls.append(1)
         with contextlib.suppress(threading.BrokenBarrierError):
-            both_wait.wait()  # a second call would come here as well
+            both_wait.wait()  # a second call would wait here too
         return 7
 
     answer = once(ask)

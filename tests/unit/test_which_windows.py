@@ -1,4 +1,4 @@
-"""Which windows a run of the job works on, in which order, when windows are missing, published, skipped or blocked."""
+"""Which windows a run works on, and in which order, when windows are missing, published, skipped or blocked."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def days(*numbers):
     return [f"2026-11-{number:02}" for number in numbers]
 
 
-def test_nothing_is_over_before_the_first_window_ends():
+def test_no_window_is_due_before_the_first_one_ends():
     assert planned(rule(), NIGHT - DAY) == ([], 0)
 
 
-def test_the_window_that_closed_last_comes_first_and_then_missing_ones_oldest_first():
+def test_the_last_window_comes_first_then_missing_ones_oldest_first():
     assert planned(rule(), NIGHT + 6 * DAY) == ([7, 1, 2, 3], 3)
     assert planned(rule(), NIGHT + 6 * DAY, published=days(1, 2, 3, 7)) == ([7, 4, 5, 6], 0)
 
@@ -61,8 +61,8 @@ def test_windows_that_fail_each_night_delay_no_other_window(blocked):
     assert set(tried.values()) <= {f"run-{night:02}" for night in range(29 - 1 - (blocked + 7) // 8, 29)}
 
 
-def test_a_first_run_that_meets_many_bad_windows_passes_them_in_the_next_ones():
-    """Its first 20 windows fail: the first run tries 8 of them, the second 8 more, and the others follow."""
+def test_many_failing_windows_do_not_block_the_following_ones():
+    """The first 20 windows fail. The first run tries 8 of them, the second 8 more, and then the others follow."""
     bad, published, tried = set(days(*range(1, 21))), set(), {}
     for run in range(4):
         found = plan(rule(max_backfill=8), NIGHT + 28 * DAY, published=published, skipped=set(), tried=tried)
@@ -72,7 +72,7 @@ def test_a_first_run_that_meets_many_bad_windows_passes_them_in_the_next_ones():
     assert published == set(days(*range(21, 30)))
 
 
-def test_published_and_skipped_windows_are_looked_at_until_they_are_too_old():
+def test_published_and_skipped_windows_are_checked_until_they_are_too_old():
     assert planned(rule(), NIGHT + 4 * DAY, published=days(1, 2, 3, 5), skipped=days(4)) == ([5, 4], 0)
     assert planned(rule(restate_for_days=0), NIGHT + 4 * DAY, published=days(1, 2, 3, 4, 5)) == ([], 0)
 
@@ -83,7 +83,7 @@ def test_a_window_is_published_again_until_the_moment_at_which_restate_for_days_
     assert planned(rule(), over, published=days(1, 2, 3)) == ([3, 2], 0)
 
 
-def test_what_failed_before_comes_last():
+def test_windows_that_failed_before_come_last():
     tried = dict(zip(days(1, 2, 4), ("run-2", "run-1", "run-3"), strict=True))
     assert planned(rule(), NIGHT + 5 * DAY, published=days(5), tried=tried) == ([6, 3, 5, 2, 1, 4], 0)
 

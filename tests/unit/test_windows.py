@@ -1,4 +1,4 @@
-"""Windows tile time: every instant in exactly one, in every zone of the tz database, whatever its clocks do."""
+"""Windows cover time without gaps or overlaps, in every zone of the tz database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ODD = [
     "Asia/Gaza", "Asia/Kathmandu", "Asia/Tehran", "Australia/Lord_Howe", "Pacific/Apia", "Pacific/Chatham",
     "Pacific/Kiritimati", "Pacific/Kwajalein", "Pacific/Midway",
 ]  # fmt: skip
-#: Each example goes through all of them: every zone of the database by night.
+#: Each example tests all of these zones; at night, every zone of the database.
 IN_ZONES = pytest.mark.parametrize("zones", [pytest.param(ODD, id="odd"), pytest.param(ZONES, id="all", marks=pytest.mark.deep)])
 FEW = configured(max_examples=6)
 
@@ -39,9 +39,9 @@ def rule(every: str, zone: str, first: date = FIRST) -> WindowRule:
 @pytest.mark.parametrize("every", EVERY)
 @FEW
 @given(day=DAYS)
-@example(day=date(2011, 12, 29))  # Samoa went to bed on this day and rose two days later
-@example(day=date(1993, 8, 20))  # so did Kwajalein
-@example(day=date(1994, 12, 31))  # and Kiritimati
+@example(day=date(2011, 12, 29))  # Samoa skipped the day after this one
+@example(day=date(1993, 8, 20))  # Kwajalein skipped a day too
+@example(day=date(1994, 12, 31))  # and so did Kiritimati
 @example(day=date(2026, 3, 29))
 @example(day=date(2026, 10, 25))
 def test_windows_follow_one_another_in_every_zone(zones, every, day):
@@ -74,7 +74,7 @@ def test_every_instant_is_in_the_window_that_is_found_for_it(zones, instant):
 @FEW
 @given(instant=st.datetimes(datetime(1990, 1, 3), datetime(2100, 12, 1), timezones=st.just(UTC)))
 def test_the_day_is_the_one_on_the_clock_of_the_zone(zones, instant):
-    """But for the hour after midnight that a zone lives through twice, once with the date of the day before."""
+    """Except for the hour after midnight that a zone has twice, first with the date of the day before."""
     for zone in zones:
         window, clock = window_at(instant, rule("day", zone)), instant.astimezone(zoneinfo.ZoneInfo(zone))
         assert window.first_day == clock.date() or instant - window.start < 2 * HOUR, zone
@@ -180,14 +180,14 @@ def test_a_day_that_a_zone_skipped_is_no_window():
     assert [window.label for window in days] == ["2011-12-28", "2011-12-29", "2011-12-31", "2012-01-01", "2012-01-02"]
 
 
-def test_a_window_is_closed_when_its_end_has_come():
+def test_a_window_is_closed_at_its_end():
     daily = rule("day", "Europe/Berlin", date(2026, 11, 14))
     end = datetime(2026, 11, 14, 23, tzinfo=UTC)
     assert list(closed_windows(daily, end - timedelta(microseconds=1))) == []
     assert [window.label for window in closed_windows(daily, end)] == ["2026-11-14"]
 
 
-def test_the_first_window_is_whole_also_when_the_rule_begins_within_it():
+def test_the_first_window_is_complete_even_if_the_rule_starts_within_it():
     weekly = rule("iso_week", "Europe/Berlin", date(2026, 11, 12))
     assert next(islice(closed_windows(weekly, datetime(2026, 12, 1, tzinfo=UTC)), 1)).label == "2026-W46"
 
@@ -195,7 +195,7 @@ def test_the_first_window_is_whole_also_when_the_rule_begins_within_it():
 @pytest.mark.parametrize("every", EVERY)
 @pytest.mark.parametrize("day", [FIRST, LAST])
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Midway", "UTC"])
-def test_the_ends_of_what_a_contract_may_say(every, day, zone):
+def test_the_first_and_last_allowed_days(every, day, zone):
     this = rule(every, zone, day)
     first = window_of(this.first, this)
     assert next_window(first, this).start == first.end

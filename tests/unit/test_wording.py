@@ -1,4 +1,4 @@
-"""Numbers, times and windows as people read them."""
+"""Formats of numbers, times and windows in the report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_numbers(value, text):
 
 
 @given(DECIMALS)
-def test_a_number_is_what_it_says_within_what_it_leaves_out(value):
+def test_a_number_is_rounded_within_its_tolerance(value):
     text = wording.number(value)
     assert re.fullmatch(r"−?\d{1,3}(,\d{3})*(\.\d+)?", text)
     read = Decimal(text.replace(",", "").replace("−", "-"))

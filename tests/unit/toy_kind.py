@@ -1,6 +1,6 @@
-"""A vendor with one kind of thing, in memory: ids of its own making, names that need not be unique, things that take time.
+"""A vendor with one resource type in memory: it generates ids, names need not be unique, and work takes time.
 
-`at_call` is told of every call, by name and number, before and after its effect; it may raise, or do anything else.
+`at_call` is called before and after the effect of every call, with its name and number. It may raise, or do anything else.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Spec(Properties[Outputs]):
     TYPE: ClassVar = "toy"
     CREATE_ONLY: ClassVar = ("shelf",)
 
-    shelf: str = prop("Where it stands. Another shelf is another thing.", default="north")
+    shelf: str = prop("Its location. Another shelf is another thing.", default="north")
     size: int = prop("How large it is.", default=1)
     colour: str = prop("What can only be changed by making it anew.", default="red")
 
 
 class Shop:
-    """`ready_after` and `gone_after` are seconds; `busy` keeps things from being removed."""
+    """Sells things. `ready_after` and `gone_after` are seconds; a thing in `busy` can't be removed."""
 
     def __init__(self, ready_after=0, gone_after=0):
         self.things = {}
@@ -95,9 +95,9 @@ class Shop:
 
 
 class ToyKind:
-    """The verbs over `Shop`, as a module of `resources/` has them. `broken` says whether a thing doesn't work.
+    """The verbs of a resource type for `Shop`. `broken` returns whether a thing doesn't work.
 
-    A thing that is being made is no error where `quiet`. `deleted` are the properties with which things were deleted.
+    With `quiet`, a thing in creation is no error. `deleted` has the properties with which things were deleted.
     """
 
     PROPERTIES = Spec
@@ -149,7 +149,7 @@ class ToyKind:
 
 
 class Toys:
-    """A shop and the Lambdas that deal with it."""
+    """A shop, and the Lambda functions that call it."""
 
     def __init__(self, **shop):
         self.shop = Shop(**shop)

@@ -1,4 +1,4 @@
-"""Checks what goes over the wire against what the vendor publishes: the client's requests and the simulator's responses."""
+"""Checks what is sent against the vendor's specification: the client's requests and the simulator's responses."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import confluent_contract
 
 
 class Checked:
-    """Stands before a simulator's application, behind its fault injector: what a fault injector makes up is nobody's contract.
+    """An ASGI application between the fault injector and the simulator, so that injected responses are not checked.
 
-    The same exchange is checked once; ids and times don't make another one. `broken` collects what doesn't fit. `contract` is a
-    module with `check` and `check_request`.
+    An exchange that differs only in ids and times is checked once. `broken` collects violations. `contract` is a module with
+    `check` and `check_request`.
     """
 
     def __init__(self, app, contract=confluent_contract):
@@ -21,29 +21,29 @@ class Checked:
         self.broken, self.seen = [], set()
 
     async def __call__(self, scope, receive, send):
-        asked, said, start = bytearray(), bytearray(), {}
+        request, response, start = bytearray(), bytearray(), {}
 
-        async def hearing():
+        async def listen():
             message = await receive()
-            asked.extend(message.get("body", b""))
+            request.extend(message.get("body", b""))
             return message
 
-        async def saying(message):
+        async def forward(message):
             if message["type"] == "http.response.start":
                 start.update(message)
-            said.extend(message.get("body", b""))
+            response.extend(message.get("body", b""))
             await send(message)
 
-        await self._app(scope, hearing, saying)
+        await self._app(scope, listen, forward)
         if scope["type"] == "http" and not scope["path"].startswith("/_"):
-            self._look(scope, bytes(asked), start, bytes(said))
+            self._look(scope, bytes(request), start, bytes(response))
 
-    def _look(self, scope, asked, start, said):
+    def _look(self, scope, request, start, response):
         method, path, query = scope["method"], scope["raw_path"].decode(), scope["query_string"].decode()
         if dict(start["headers"]).get(b"content-encoding") == b"gzip":
-            said = gzip.decompress(said)
+            response = gzip.decompress(response)
         once = re.sub("requestId=[^&]+", "", query)
-        mark = hash((method, start["status"], *(_VARIES.sub(b"", each) for each in (path.encode(), asked, said)), once))
+        mark = hash((method, start["status"], *(_VARIES.sub(b"", each) for each in (path.encode(), request, response)), once))
         if mark in self.seen:
             return
         self.seen.add(mark)
@@ -51,14 +51,14 @@ class Checked:
         answered = dict(start["headers"]).get(b"content-type", b"").decode()
         try:
             if start["status"] < 400:
-                self._contract.check_request(method, path, query, result, json.loads(asked) if asked else None)
-            document = json.loads(said) if said and "json" in answered else said.decode() or None
+                self._contract.check_request(method, path, query, result, json.loads(request) if request else None)
+            document = json.loads(response) if response and "json" in answered else response.decode() or None
             self._contract.check(method, path, query, start["status"], answered, document)
         except self._contract.ContractBroken as broken:
             self.broken.append(str(broken))
 
 
-#: Ids, times and key material.
+#: Ids, times and key material, which differ between equal exchanges.
 _VARIES = re.compile(
     rb"\b(?:env|lkc|lsrc|sa|rb|lfcp|cspi|tci|lcc)-[a-z0-9]+|\d{4}-\d\d-\d\dT[\d:.+Z-]+|[A-Za-z0-9_-]{16,}|\b\d{13}\b"
 )

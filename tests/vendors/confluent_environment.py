@@ -1,4 +1,4 @@
-"""Confluent's client and its simulator: an organization with what a kind needs."""
+"""A simulated Confluent organization with the objects that a resource type needs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WIDER = f'{{"type": "record", "name": "Order", "fields": [{_FIELD}, {_NEW_FIELD}
 
 
 class Organization(VendorEnvironment):
-    """One that is new."""
+    """A new organization."""
 
     url = ADDRESSES[Plane.CLOUD]
     SECRET_FIELD = "apiSecret"
@@ -43,7 +43,7 @@ class Organization(VendorEnvironment):
         self.simulation.organization.clock.advance(seconds)
 
     def objects(self):
-        """The simulator's own word for what there is: (kind, id) of each object."""
+        """Return (kind, id) of each object, as the simulator has them."""
         return {(kind, each) for kind, ids in self.simulation.state()["objects"].items() for each in ids}
 
     def known(self):

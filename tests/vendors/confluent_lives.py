@@ -1,4 +1,4 @@
-"""What each kind is tried with: what has to be there first, its properties, and how they change in its life."""
+"""For each resource type of Confluent: the objects that it needs, its properties, and how they change during its life."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from simulators.confluent.simulation import REGION
 
 STATEMENT = "CREATE TABLE `totals` AS SELECT `id` FROM `orders`"
 OTHER_STATEMENT = "CREATE TABLE `totals` AS SELECT `id` AS `number` FROM `orders`"
-#: Milliseconds between two records: they are not what is looked at here.
+#: Milliseconds between two records, long because no test here reads them.
 SELDOM = 100_000
 UNDO = "DROP TABLE IF EXISTS `totals`"
 
@@ -33,7 +33,7 @@ def key(org, service, secret, owner, **where):
 
 
 def kafka(org):
-    """A cluster, the key of its administrator, and that administrator."""
+    """Return a cluster, its administrator's key, and the administrator."""
     where = cluster(org)
     admin = account(org, "Admin")
     org.make("role_binding", "AdminRole", service_account_id=admin, role="CloudClusterAdmin", scope="cluster", **where)
@@ -41,7 +41,7 @@ def kafka(org):
 
 
 def orders(org):
-    """`kafka` with a topic and its schema."""
+    """Return `kafka` with a topic and its schema."""
     where, admin = kafka(org)
     org.make("topic", "Orders", topic="orders", partitions=1, **where)
     registry = registry_key(org, where["environment_id"])

@@ -1,6 +1,6 @@
-"""What the simulator must hold for given properties: for each kind, what is there, and what shall be, in the same words.
+"""What the simulator must have for a resource's properties. Each view returns what is found and what is wanted, in the same form.
 
-Both sides are read off the simulator's world and the properties alone, never through the code under test.
+Both are computed from the simulator's state and the properties only, never with the code under test.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-#: The name that we give to what may be named freely.
+#: The pattern of names that we give to objects.
 _OURS = re.compile(r"lakeferry-test-eu-west-1-it-[0-9a-f]{8}")
 
 
@@ -63,7 +63,7 @@ def _acl(org, base, given):
 
 
 def _api_key(org, base, given):
-    """The secret holds the key that lives."""
+    """Compare the key in the secret with the live key."""
     found = [
         (_is_ours(each.name), each.owner, each.resource, each.id, each.secret, each.description)
         for each in _new(org, base, "api_keys")
@@ -87,7 +87,7 @@ def _topic(org, base, given):
 
 
 def _schema(org, base, given):
-    """Of the subject, the latest schema, and the level of its own; a deleted one leaves no level."""
+    """Compare the latest schema of the subject and the subject's own compatibility. A deleted subject has none."""
     found = [
         (name, json.loads(each.schemas.latest(name).text), each.schemas.levels)
         for each in _registries(org)
@@ -120,7 +120,7 @@ def _flink_compute_pool(org, base, given):
 
 
 def _flink_statement(org, base, given):
-    """The statement runs, and its table has the columns that the text names."""
+    """Check that the statement runs, and that its table has the columns of the text."""
     found = [
         (each.sql, each.phase, each.pool, each.principal, each.properties)
         for each in org.simulation.organization.statements.values()
@@ -142,7 +142,7 @@ def _provider_integration(org, base, given):
 
 
 def _tableflow_topic(org, base, given):
-    """Without what the simulator adds: the deprecated setting."""
+    """Leave out the deprecated setting, which the simulator adds."""
     found = [
         (each.id, each.bucket, each.integration, {**each.config, "record_failure_strategy": ""})
         for each in org.simulation.organization.tableflow_topics.values()

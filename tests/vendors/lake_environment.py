@@ -1,4 +1,4 @@
-"""Snowflake's account beside an embedded AWS with IAM enforced: a table that Tableflow wrote, and roles that trust Snowflake."""
+"""A simulated Snowflake account with an embedded AWS that enforces IAM: a table by Tableflow, and roles that trust Snowflake."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from simulators.snowflake.lake import Lake
 from simulators.tableflow.writer import Place, Tableflow
 
 NAMESPACE = "lkc-lake1"
-#: What of a side's outputs stands in a role's trust, by the trust's own names.
+#: The outputs of volume and integration that are in a role's trust, by the names of the trust's properties.
 _VALUES = (("principal", "iam_user_arn"), ("external_id", "external_id"))
 VOLUME_ACTIONS = ("s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:GetBucketLocation")
 CATALOG_ACTIONS = ("glue:GetCatalog", "glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables")
 
 
 class Lakeside(Account):
-    """Tables `things` and `others` of NAMESPACE lie in a bucket."""
+    """An account beside a bucket with the tables `things` and `others` of NAMESPACE."""
 
-    settles = 130.0  # two refreshes of a table: each goes to AWS
+    settles = 130.0  # two refreshes of a table, each of which calls AWS
 
     def __init__(self, **options):
         self._server = EmbeddedAws(iam=True)
@@ -50,13 +50,13 @@ class Lakeside(Account):
     def arn(self, role):
         return f"arn:aws:iam::{self._server.account}:role/{role}"
 
-    def circle(self, *, place=None, without=(), **trusted):
-        """Volume and integration, then the roles with what they told, by value: the properties of the trust.
+    def trust_properties(self, *, location=None, without=(), **trusted):
+        """Create volume, integration and roles, and return the properties of the trust.
 
-        `place` changes where the integration looks, `without` leaves actions out of the roles' policies, and `trusted` are
-        values that the roles are made with in place of the right ones, by the names of the trust's properties.
+        `location` changes the integration's catalog, `without` removes actions from the roles' policies, and `trusted` are wrong
+        values for the roles' trust, by the names of the trust's properties.
         """
-        result = {"volume": self._volume(), "integration": self._integration(place or {})}
+        result = {"volume": self._volume(), "integration": self._integration(location or {})}
         right = {f"{what}_{ours}": each[theirs] for what, each in result.items() for ours, theirs in _VALUES}
         written = {**right, **trusted}
         for what, (actions, resources) in self._needs().items():
@@ -67,9 +67,9 @@ class Lakeside(Account):
         return self.make("snowflake_external_volume", "Volume", base_url=self.base, role_arn=self.arn("volume"))
 
     def _integration(self, changed):
-        place = {"region": self._server.region, "account_id": self._server.account, "namespace": NAMESPACE} | changed
+        catalog = {"region": self._server.region, "account_id": self._server.account, "namespace": NAMESPACE} | changed
         role = self.arn("integration")
-        return self.make("snowflake_catalog_integration", "Catalog", role_arn=role, refresh_seconds=60, **place)
+        return self.make("snowflake_catalog_integration", "Catalog", role_arn=role, refresh_seconds=60, **catalog)
 
     def _needs(self):
         bucket, _, prefix = self.base.removeprefix("s3://").partition("/")

@@ -1,4 +1,4 @@
-"""What is told of each kind's life."""
+"""The life of a resource type in tests."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 
 class Life(NamedTuple):
-    """`properties` makes what the kind needs and tells its first properties; `changed` are other values of some of them,
-    `moved` such that make another object. `shown` are kinds of the simulator's objects that one resource is, and `beside`
-    those that come with it and stay for others."""
+    """`properties` creates what the type needs and returns the first properties. `changed` are changes in place, `moved` changes
+    that replace the object. `shown` counts the simulator's objects of one resource; `beside` are shared kinds that remain.
+    """
 
     properties: object
     changed: dict[str, object]

@@ -1,4 +1,4 @@
-"""One life of one resource, with one fault at one of its calls; and which calls and faults there are."""
+"""The life of one resource with one fault at one of its calls, and the list of all calls and faults."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from lambdas.custom_resources import registry
 CONFLUENT, SNOWFLAKE = confluent_lives.LIVES, snowflake_lives.LIVES
 LIVES = {**CONFLUENT, **SNOWFLAKE}
 VIEWS = {**confluent_views.VIEWS, **snowflake_views.VIEWS}
-#: Seconds between two questions of CloudFormation's framework: fewer calls than with its five, and the same sorts of them.
+#: Seconds between two calls of `is_complete`. CDK's framework waits five; a longer interval means fewer calls of the same kinds.
 EVERY = 60
-#: One call kills once, so that more are a mistake of the test.
+#: The limit of kills in one life. More than one per call would be a mistake of the test.
 _DEATHS = 20
 _HTML = {"shape": "html"}
 
-#: What the wire or the vendor does at one call. Those of LISTS only to answers that are lists.
+#: Faults of the network or the vendor at one call. Those of LISTS are for responses that are lists.
 FAULTS = {
     "500 before the effect": {"fault": "error", "status": 500},
     "502 from a proxy": {"fault": "error", "status": 502, **_HTML},
@@ -51,7 +51,7 @@ LISTS = {
     "empty page": {"fault": "empty_list"},
     "repeated item": {"fault": "repeat_item"},
 }
-#: What only one vendor says.
+#: Faults of one vendor only.
 OWN = {
     registry.CONFLUENT: {"409": {"fault": "error", "status": 409}},
     registry.SNOWFLAKE: {
@@ -60,9 +60,9 @@ OWN = {
     },
 }
 _EVERYTHING = {**FAULTS, **LISTS, **OWN[registry.CONFLUENT], **OWN[registry.SNOWFLAKE]}
-#: The caller's own process dies.
+#: Faults that kill the caller's process.
 KILLS = {"killed before the effect": "before", "killed after the effect": "after"}
-#: What only happens to reads.
+#: Faults that only reads can have.
 _OF_READS = ("stale read",)
 
 
@@ -73,7 +73,7 @@ class Pair(NamedTuple):
 
 
 class Past(NamedTuple):
-    """A vendor's world with what a kind needs, frozen; the properties, and what was there already."""
+    """A vendor's frozen environment with what a type needs, the type's properties, and the objects that existed before."""
 
     org: Organization | Account
     frozen: object
@@ -81,21 +81,21 @@ class Past(NamedTuple):
     base: frozenset[tuple[str, str]]
 
 
-def _world(kind):
+def _environment_class(kind):
     if kind in snowflake_lives.LAKESIDE:
         return Lakeside
     return Account if kind in SNOWFLAKE else Organization
 
 
 def past(kind, **options):
-    org = _world(kind)(**options)
+    org = _environment_class(kind)(**options)
     given = LIVES[kind].properties(org)
     frozen = org.freeze()
     return Past(org, frozen, given, frozenset(org.objects()))
 
 
 def live(before, kind, call=0, fault=""):
-    """Raises AssertionError where there is more or less at the end of a step than there shall be, or something else."""
+    """Run a life with one fault. Raises AssertionError if the objects at the end of a step differ from the wanted ones."""
     org, life = before.org, LIVES[kind]
     org.thaw(before.frozen)
     if fault in KILLS:
@@ -112,7 +112,7 @@ def live(before, kind, call=0, fault=""):
 
 
 class _Surviving:
-    """A resource whose Lambda may be killed: what died is asked again, as Lambda would."""
+    """A resource whose Lambda function may be killed and is then invoked again, as Lambda does."""
 
     def __init__(self, org, kind, before):
         self.org, self.kind, self.before = org, kind, before
@@ -133,7 +133,7 @@ class _Surviving:
         left = {each for each in self.org.objects() - self.before.base if each[0] not in life.beside}
         assert not left, f"left behind: {left}"
         lost = self.before.base - self.org.objects()
-        assert not lost, f"what others had is gone: {lost}"
+        assert not lost, f"objects of others are gone: {lost}"
 
     def change(self, life, properties):
         one = self.resource
@@ -148,9 +148,9 @@ class _Surviving:
         self.org.settle()
         new = sorted(kind for kind, _ in self.org.objects() - self.before.base if kind not in life.beside)
         wanted = sorted(itertools.chain.from_iterable([kind] * count for kind, count in life.shown.items()))
-        assert new == wanted, f"there is {new}, and not {wanted}"
-        found, shall = VIEWS[self.kind](self.org, self.before.base, self.resource.properties)
-        assert found == shall, f"there is {found}, and not {shall}"
+        assert new == wanted, f"found {new}, expected {wanted}"
+        found, expected = VIEWS[self.kind](self.org, self.before.base, self.resource.properties)
+        assert found == expected, f"found {found}, expected {expected}"
 
     def run(self, event):
         for _ in range(_DEATHS):
@@ -164,7 +164,7 @@ class _Surviving:
 
 
 def calls_of(before, kind, *, every=False):
-    """Calls of an undisturbed life, with their numbers. Without `every`, of calls that are alike the first and the last."""
+    """Return the calls of an undisturbed life with their numbers. Without `every`, only the first and last of similar calls."""
     sent = live(before, kind)
     if every:
         return list(enumerate(sent, start=1))
@@ -179,13 +179,14 @@ def pairs_of(kind, calls):
     for number, call in calls:
         reads = () if call.reads else _OF_READS
         for fault in (*FAULTS, *OWN[registry.RESOURCE_TYPES[kind].vendor], *(LISTS if call.has_list else ()), *KILLS):
-            if fault not in reads:  # a stale answer to a write would be a lie of another sort
+            if fault not in reads:  # a stale answer is a fault of reads
                 yield Pair(kind, number, fault)
 
 
 class Outcome(NamedTuple):
-    """Of one kind: the pairs that were tried, what was wrong after which of them; how many sorts of calls an undisturbed life
-    has, different exchanges on the wire, and what of them the vendor's files don't allow."""
+    """The result for one type: the pairs that were tried and their errors, the number of kinds of calls and of different
+    exchanges, and violations of the vendor's specification.
+    """
 
     kind: str
     pairs: list[Pair]
@@ -195,12 +196,12 @@ class Outcome(NamedTuple):
     against_contract: list[str]
 
 
-#: How many pairs of each type `make test` draws; fewer of those that need an embedded AWS. `make nightly` tries all.
+#: The number of pairs that `make test` draws per type, fewer where an embedded AWS is needed. `make nightly` tries all.
 _DRAWN = {**dict.fromkeys(LIVES, 10), **dict.fromkeys(snowflake_lives.LAKESIDE, 4)}
 
 
 def campaign(kind, *, seed=None):
-    """Try the pairs that are drawn with `seed`; without one, every fault at every call."""
+    """Try the pairs drawn with `seed`. Without a seed, try every fault at every call."""
     before, wrong = past(kind), {}
     calls = calls_of(before, kind, every=seed is None)
     pairs = list(pairs_of(kind, calls))

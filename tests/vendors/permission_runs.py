@@ -1,7 +1,7 @@
-"""Runs exports as somebody who may do what docs/reference/iam.md lists, and again without one action at a time.
+"""Runs exports with the permissions of docs/reference/iam.md, and again without one action at a time.
 
-A program of its own, because Spark's JVM keeps the credentials that it was started with. Prints a JSON document:
-what became of each export, by the number of the grant that was missing, or `none`. Arguments: the numbers to try.
+This is a program because Spark's JVM keeps the credentials that it started with. It prints a JSON document: the result of each
+export by the number of the missing grant, or `none`. Arguments: the numbers to try.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from simulators.tableflow.writer import Place, Tableflow
 from tools.docs import permissions
 
 _START, _DAY, _END = (datetime(2026, 11, day, 5, tzinfo=UTC) for day in (9, 15, 16))
-#: The export that needs a purpose's grants; both need the others.
+#: The export that needs the grants of a purpose. Both exports need all other grants.
 _EXPORTS = {"weekly_sales": "2026-11-09", "daily_trades": "2026-11-15"}
 _ONLY = {"ReadKey": {"weekly_sales"}, "KeepAggregates": {"daily_trades"}}
 
@@ -41,10 +41,10 @@ def main(numbers: list[int]) -> None:
         _become(iam)
         spark = session.start("s3://files/warehouse")
         for missing in (None, *numbers):
-            place = f"exports{len(found)}"
-            _allow(iam, aws, place, missing)
+            prefix = f"exports{len(found)}"
+            _allow(iam, aws, prefix, missing)
             wanted = _EXPORTS if missing is None else _ONLY.get(permissions.GRANTS[missing].purpose, set(_EXPORTS))
-            found["none" if missing is None else str(missing)] = {name: _outcome(name, place, spark) for name in sorted(wanted)}
+            found["none" if missing is None else str(missing)] = {name: _outcome(name, prefix, spark) for name in sorted(wanted)}
     sys.stdout.write(json.dumps(found))
 
 
@@ -62,15 +62,15 @@ def _fill(aws: EmbeddedAws) -> None:
 
 
 def _become(iam) -> None:
-    """Somebody without any right yet."""
+    """Use the credentials of a new user without permissions."""
     iam.create_user(UserName="job")
     made = iam.create_access_key(UserName="job")["AccessKey"]
     os.environ |= {"AWS_ACCESS_KEY_ID": made["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": made["SecretAccessKey"]}
 
 
-def _allow(iam, aws: EmbeddedAws, place: str, missing: int | None) -> None:
-    names = {"region": aws.region, "account": aws.account, "cluster id": "lkc-00demo", "aggregates database": place}
-    names |= {"Tableflow bucket": "tableflow", "bucket": "files", "prefix": place, "pseudonym secret": "lakeferry/pseudonyms"}
+def _allow(iam, aws: EmbeddedAws, prefix: str, missing: int | None) -> None:
+    names = {"region": aws.region, "account": aws.account, "cluster id": "lkc-00demo", "aggregates database": prefix}
+    names |= {"Tableflow bucket": "tableflow", "bucket": "files", "prefix": prefix, "pseudonym secret": "lakeferry/pseudonyms"}
     statements = []
     for number, grant in enumerate(permissions.GRANTS):
         resources = list(grant.resources)
@@ -82,16 +82,16 @@ def _allow(iam, aws: EmbeddedAws, place: str, missing: int | None) -> None:
     iam.put_user_policy(UserName="job", PolicyName="own", PolicyDocument=policy)
 
 
-def _outcome(name: str, place: str, spark) -> str:
-    """`published`, or the code of what went wrong."""
+def _outcome(name: str, prefix: str, spark) -> str:
+    """Return `published`, or the error code."""
     words = ["--export", name, "--as-of", "2026-11-16T06:00:00Z", "--first-day", _EXPORTS[name], "--database", "lkc-00demo"]
     words += [
         "--bucket",
         "files",
         "--prefix",
-        place,
+        prefix,
         "--aggregates-database",
-        place,
+        prefix,
         "--pseudonym-secret",
         "lakeferry/pseudonyms",
     ]

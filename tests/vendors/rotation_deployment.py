@@ -1,4 +1,4 @@
-"""A Kafka key, a Snowflake user, their secrets, and the function that rotates them: embedded AWS and both simulators."""
+"""A Kafka key, a Snowflake user, their secrets and the function that rotates them, in an embedded AWS and both simulators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE = 60.0
 
 
 class Deployment:
-    """Secrets of a Kafka key and a Snowflake user, and the function that rotates them."""
+    """Secrets of a Kafka key and of a Snowflake user, and the function that rotates them."""
 
     def __init__(self, aws, cloud, snowflake, prefix="rotated"):
         self.aws, self.cloud, self.snowflake, self.prefix = aws, cloud, snowflake, prefix
@@ -87,7 +87,7 @@ class Deployment:
         return self.aws.secrets.describe_secret(SecretId=self.arn(name))["VersionIdsToStages"]
 
     def live(self, name):
-        """Keys at the vendor, as it calls them."""
+        """Return the ids of the vendor's live keys."""
         if name == "kafka":
             listed = self.org.control.get("/iam/v2/api-keys", **{"spec.owner": self.account})["data"]
             return {key["id"] for key in listed}
@@ -99,7 +99,7 @@ class Deployment:
         return fields["apiKey"] if name == "kafka" else fields["fingerprint"]
 
     def rotate(self, name, **asked):
-        """Starts it, and waits until the label has moved."""
+        """Start a rotation, and wait until AWSCURRENT has moved."""
         version = self.aws.secrets.rotate_secret(SecretId=self.arn(name), **asked)["VersionId"]
         until(lambda: self.stages(name).get(version) == ["AWSCURRENT"], PATIENCE)
         assert self.stages(name)[version] == ["AWSCURRENT"]

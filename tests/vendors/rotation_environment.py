@@ -1,6 +1,6 @@
-"""Rotation's function between a strict Secrets Manager and both simulators, all on one virtual clock, in this process.
+"""The rotation function with a strict Secrets Manager and both simulators, on one virtual clock in this process.
 
-Every call over any of the wires is an atomic step: before and after each, a test may look, kill the function or do another thing.
+Every call to any of them is an atomic step. Before and after a step, a test can check, kill the function, or do something else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from botocore.exceptions import ClientError
 from cryptography.hazmat.primitives.asymmetric import rsa
-from resource_environment import START, TurnedClock
+from resource_environment import START, ManualClock
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, StagedSecrets
 from wire import InProcessWire, Killed
 
@@ -61,19 +61,19 @@ _known = {}
 
 @functools.cache
 def pool(count=24):
-    """Key pairs made once, short ones: making one takes longer than all else in a rotation."""
+    """Return key pairs that are generated once, and short: generation takes longer than the rest of a rotation."""
     return [rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(count)]
 
 
 def pair_of(key):
-    """Anew each time: every secret that lives costs each line of the log its time."""
+    """Load a key pair without keeping its secret: each live secret makes every line of the log slower."""
     pair = keypair._pair(key)
     _known[pair.private_pem.reveal()] = key
     return pair
 
 
 class Steps:
-    """Counts atomic steps. `plan` holds what happens at a number: ("before" or "after", an action)."""
+    """Counts atomic steps. `plan` has actions by the step's number: ("before" or "after", action)."""
 
     def __init__(self):
         self.count, self.log, self.plan, self.look = 0, [], {}, lambda: None
@@ -93,7 +93,7 @@ class Steps:
 
 
 class SteppingWire(InProcessWire):
-    """`blind` while others than the function call."""
+    """Counts the function's calls as steps. `blind` is true while somebody else calls."""
 
     def __init__(self, app, steps, on_hang):
         super().__init__(app, on_hang)
@@ -107,11 +107,11 @@ class SteppingWire(InProcessWire):
 
 
 class RotationEnvironment:
-    """Secrets: each of SERVICES by its name, and `snowflake`."""
+    """Has a secret for each of SERVICES, by its name, and `snowflake`."""
 
     def __init__(self, keep=2, grace_days=7.0, services=("kafka",), snowflake=True, seed=1, delay=5.0):
-        self.clock = TurnedClock(self._pass)
-        self.steps, self.said, self.result = Steps(), io.StringIO(), []
+        self.clock = ManualClock(self._pass)
+        self.steps, self.log, self.result = Steps(), io.StringIO(), []
         self.under_way = {}
         self.policy = Policy(keep, grace_days * DAY)
         self.secrets = StagedSecrets(self.clock, self.steps.take)
@@ -136,7 +136,7 @@ class RotationEnvironment:
         return self
 
     def __exit__(self, kind, error, trace):
-        """Whatever was written has no secret in it."""
+        """Check that nothing that was written has a secret."""
         self.wire.end()
         self._folder.cleanup()
         assert kind or not self.leaks()
@@ -146,7 +146,7 @@ class RotationEnvironment:
         if self.snowflake:
             self.snowflake.account.clock.advance(seconds)
 
-    # The deployment
+    # --- the deployment
 
     def _build(self, services):
         admin = self.confluent.cloud_key
@@ -170,7 +170,7 @@ class RotationEnvironment:
             "config": {"kind": "Basic"},
         }
         cluster = vendor.cloud.post("/cmk/v2/clusters", {"spec": {**wanted, "environment": {"id": environment}}})["id"]
-        for _ in range(2):  # the cluster comes up, and brings the Schema Registry up
+        for _ in range(2):  # the cluster becomes ready, and then its Schema Registry
             self.clock.sleep(600)
             self.confluent.organization.clock.run_due()
         vendor = self.client()
@@ -203,7 +203,7 @@ class RotationEnvironment:
         self.secrets.new("snowflake", json.dumps(secret_fields.fields(pair, to)), **tags)
 
     def run_sql(self, statement):
-        """As the account's administrator."""
+        """Run a statement as the account's administrator."""
         account = self.snowflake.account
         admin = account.find(Domain.USER, ("ADMIN",))
         return sql_engine.execute(SqlSession(account, admin, "ACCOUNTADMIN"), statement, {})
@@ -212,17 +212,17 @@ class RotationEnvironment:
         key = self.confluent.cloud_key
         return Confluent(self._session(), self.clock, ApiKey(key.id, Secret(key.secret)), ADDRESSES[Plane.CLOUD])
 
-    # The function
+    # --- the function
 
     def _session(self):
         return Session(Deadline(self.clock, self.clock.time() + INVOCATION), retry=STEADY, adapter=self.wire)
 
     def engine(self):
-        """An invocation's own."""
+        """Return the rotation of a new invocation."""
         deadline = Deadline(self.clock, self.clock.time() + INVOCATION)
         session = Session(deadline, retry=STEADY, adapter=self.wire)
         settings = rotation.Settings("admin", ADDRESSES[Plane.CLOUD], SNOWFLAKE_URL, self.policy)
-        built = rotation.build(settings, self.secrets, session, deadline, open_log(self.said))
+        built = rotation.build(settings, self.secrets, session, deadline, open_log(self.log))
 
         def connect(kind):
             if kind == "snowflake":
@@ -233,7 +233,7 @@ class RotationEnvironment:
         return rotation.Rotation(self.secrets, connect, self.policy, deadline, built.log)
 
     def ask(self, **event):
-        """What the function answers. Raises what it would fail with, or Killed."""
+        """Call the function's health check. Raises what it would fail with, or Killed."""
         try:
             return rotation.answer(self.engine(), event)
         except LakeferryError as error:
@@ -244,7 +244,7 @@ class RotationEnvironment:
         return self.ask(Step=step, SecretId=self.secrets.all[name].arn, ClientRequestToken=version)["outcome"]
 
     def rotate(self, name, version=None):
-        """As AWS does: the four steps, of the rotation that has not ended where there is one. Raises what a step fails with."""
+        """Run the four steps as AWS does, for the rotation in progress if there is one. Raises the error of a step."""
         labels = self.secrets.all[name].versions.get(self.under_way.get(name), (None, (), 0))[1]
         version = version or (self.under_way[name] if labels else self.secrets.start(name))
         self.under_way[name] = version
@@ -254,7 +254,7 @@ class RotationEnvironment:
         return version
 
     def try_rotating(self, name, tries=4, wait=900.0):
-        """As AWS tries again; the error of the last try, or None."""
+        """Rotate until it succeeds, as AWS retries. Return the error of the last try, or None."""
         error = None
         for _ in range(tries):
             try:
@@ -266,23 +266,23 @@ class RotationEnvironment:
         return error
 
     def disturb(self, **rule):
-        """Put this rule of the fault injector in place of all that were there; without one, none is."""
+        """Replace all rules of the fault injector by this one, or remove them."""
         self.faults._obey("PUT", json.dumps({"rules": [rule] if rule else []}).encode())
 
-    # What is there
+    # --- the state
 
     def fields(self, name, label=CURRENT):
         value = self.secrets.all[name].value(label)
         return json.loads(value) if value else None
 
     def accepts(self, fields):
-        """Whether the vendor takes this credential now. It is asked directly: no call of the function's is counted."""
+        """Return whether the vendor accepts this credential now. The call is not counted as the function's."""
         if "privateKey" in fields:
             return _fingerprint(fields["privateKey"]) in self.slots().values()
         return find_key(self.confluent.organization, fields["apiKey"], fields["apiSecret"]) is not None
 
     def exists(self, fields):
-        """The same of a key that the vendor may not have made known yet."""
+        """Return whether the key exists, even if it is not yet in effect."""
         if "privateKey" in fields:
             return self.accepts(fields)
         return fields["apiKey"] in self.confluent.organization.api_keys
@@ -292,7 +292,7 @@ class RotationEnvironment:
         return {slot: key.fingerprint for slot, key in user.keys.items()}
 
     def ours(self, name):
-        """Ids of the live keys of a secret's, as the vendor has them."""
+        """Return the ids of the secret's live keys, as the vendor has them."""
         if name == "snowflake":
             return set(self.slots().values())
         base = f"{NAME}-{name}"
@@ -303,13 +303,13 @@ class RotationEnvironment:
         return _fingerprint(fields["privateKey"]) if "privateKey" in fields else fields["apiKey"]
 
     def held(self, name):
-        """Ids of the keys that labels lead to."""
+        """Return the ids of the keys in labelled versions."""
         found = (self.fields(name, label) for label in (CURRENT, PREVIOUS, PENDING))
         return {self.id_of(fields) for fields in found if fields}
 
     def leaks(self):
-        """Secrets that stand in what was written: each by its first letters, and where."""
-        written = {"the log": self.said.getvalue(), "errors": "\n".join(self.result), "addresses": "\n".join(self.steps.log)}
+        """Return the secrets in everything that was written: their first letters, and where."""
+        written = {"the log": self.log.getvalue(), "errors": "\n".join(self.result), "addresses": "\n".join(self.steps.log)}
         known = {key.secret for key in self.confluent.organization.api_keys.values()}
         for value in self.secrets.ever:
             fields = json.loads(value) if value.startswith("{") else {}
@@ -326,7 +326,7 @@ class _Router:
 
 
 def _load(text, passphrase):
-    """Reading a key takes 50 ms, because its numbers are checked; those of the pool are known."""
+    """Load a key of the pool from a cache, because checking its numbers takes 50 ms."""
     known = _known.get(text.reveal())
     return pair_of(known or keypair.load(text, passphrase)._key)
 

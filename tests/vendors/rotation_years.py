@@ -1,6 +1,6 @@
-"""Years of monthly rotation of all credentials, with readers that read all the time and keep values for as long as they may.
+"""Simulates years of monthly rotation of all credentials, with readers that cache values for as long as they may.
 
-`python -m benchmarks.rotation` runs this file as a program, which prints what came of it as JSON.
+`python -m benchmarks.rotation` runs this file as a program, which prints the result as JSON.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from simulators.snowflake.errors import CallRefused
 
 HOUR, MONTH = 3600.0, 30 * DAY
 NAMES = (*SERVICES, "snowflake", "admin")
-#: Of the logins to Snowflake, one in so many goes by a signed token; the others look for the key's fingerprint in the slots.
+#: One in so many logins to Snowflake uses a signed token; the others compare the key's fingerprint with the slots.
 SIGNED = 50
 
 
-class Told(NamedTuple):
-    """`oldest` is the greatest age, in days, of a value that somebody logged in with; `most` the most keys of one at once."""
+class Result(NamedTuple):
+    """`oldest` is the greatest age, in days, of a value that logged in; `most` is the most keys of one credential at once."""
 
     rotations: int
     logins: int
@@ -43,7 +43,7 @@ class Reader:
         self.value, self.read_at = None, float("-inf")
 
     def use(self):
-        """Whether the login was accepted, and how old the value was."""
+        """Log in. Return whether it was accepted, and the value's age."""
         now = self.env.clock.now
         if now - self.read_at > self.age:
             self.value, self.read_at = self.env.fields(self.name), now
@@ -67,7 +67,7 @@ class Years:
                 self.pass_time(end - (len(NAMES) - number) * 4 * DAY)
                 self.rotate(name)
             self.pass_time(end)
-        result = Told(
+        result = Result(
             self.rotations, self.logins, self.signed, self.failures, self.oldest / DAY, self.most, env.steps.count,
             time.perf_counter() - began,
         )  # fmt: skip
@@ -81,7 +81,7 @@ class Years:
         self.env.clock.sleep(max(0.0, until - self.env.clock.now))
 
     def rotate(self, name):
-        """Its readers log in after every single call of the rotation, all others now and then."""
+        """Rotate. The credential's readers log in after every call of the rotation, all others at intervals."""
         mine = [reader for reader in self.readers if reader.name == name]
         self.env.steps.look = lambda: self.all_use(mine)
         self.env.rotate(name)

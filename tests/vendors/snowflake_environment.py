@@ -1,4 +1,4 @@
-"""Snowflake's client and its simulator: an account in which an admin has run the script of the guide."""
+"""A simulated Snowflake account that an admin has prepared with the script of the guide."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DEPLOYER = "LAKEFERRY"
 
 @cache
 def deployer_key():
-    """Two thousand bits: a login is signed in each of thousands of invocations."""
+    """Make a key of 2,000 bits only: each of thousands of invocations signs a login."""
     made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     return keypair.load(Secret(made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()))
 
 
 class Account(VendorEnvironment):
-    """One that is new. `lake` is the embedded AWS, where tables are to be read."""
+    """A new account. `lake` is the embedded AWS, if tables are read."""
 
     url = "http://127.0.0.1:7011"
     SECRET_FIELD = "privateKey"
@@ -51,7 +51,7 @@ class Account(VendorEnvironment):
         return self.simulation.account
 
     def _prepare(self):
-        """What docs/how-to/prepare-snowflake.md has an admin do."""
+        """Run the script of docs/how-to/prepare-snowflake.md as an admin."""
         result = self.simulation.credentials
         key = keypair.load(Secret(Path(result["private_key_file"]).read_text()))
         login = Login(result["account"], result["user"], result["role"])
@@ -73,7 +73,7 @@ class Account(VendorEnvironment):
         self.account.clock.advance(seconds)
 
     def objects(self):
-        """The simulator's own word for what there is: (kind, name) of each object and of each grant."""
+        """Return (kind, name) of each object and of each grant, as the simulator has them."""
         self.account.clock.run_due()
         return {(kind, each) for kind, names in self.account.objects().items() for each in names}
 

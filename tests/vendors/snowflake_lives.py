@@ -1,4 +1,4 @@
-"""What each of Snowflake's kinds is tried with, as confluent_lives.py does for Confluent's."""
+"""For each resource type of Snowflake, what confluent_lives.py has for Confluent's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _grant(account):
 
 def _user(account):
     role = reader(account)
-    # A key pair takes a second to make. The secret holds one of this user's already, which is kept.
+    # Making a key pair takes a second. The secret has a pair of this user already, which is kept.
     held = secret_fields.fields(deployer_key(), Connection(account.account.identifier, "LAKE_READER", "127.0.0.1"))
     account.secrets.values["reader-key"] = json.dumps(held)
     warehouse = account.make("snowflake_warehouse", "Reading")["name"]
@@ -49,24 +49,24 @@ def _integration(account):
 
 
 def _trust(account):
-    return {**account.circle(), "namespace": NAMESPACE}
+    return {**account.trust_properties(), "namespace": NAMESPACE}
 
 
-def _circle(account):
-    return {name: value for name, value in account.circle().items() if name in ("volume", "integration")}
+def _volume_and_integration(account):
+    return {name: value for name, value in account.trust_properties().items() if name in ("volume", "integration")}
 
 
 def _table(account):
     database(account)
     account.make("snowflake_schema", "Schema", database="LAKE", name="RAW")
-    return {"database": "LAKE", "schema": "RAW", "name": "THINGS", "table": "things", **_circle(account)}
+    return {"database": "LAKE", "schema": "RAW", "name": "THINGS", "table": "things", **_volume_and_integration(account)}
 
 
 def _linked(account):
-    return {**_circle(account), "namespaces": [NAMESPACE], "name": "LINKED", "sync_seconds": 300}
+    return {**_volume_and_integration(account), "namespaces": [NAMESPACE], "name": "LINKED", "sync_seconds": 300}
 
 
-#: These need a table in a bucket.
+#: Resource types that need a table in a bucket.
 LAKESIDE = {
     "snowflake_trust": Life(_trust, {}, {}, {}),
     "snowflake_iceberg_table": Life(

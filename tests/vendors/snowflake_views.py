@@ -1,4 +1,4 @@
-"""What Snowflake's simulator must hold for given properties, as confluent_views.py tells for Confluent's."""
+"""What the Snowflake simulator must have for a resource's properties, in the form of confluent_views.py."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def _new(account, base, domain):
     return [each for each in things if ".".join(each.name) not in known]
 
 
-#: The name that we give, and the comment that marks what is ours.
+#: The pattern of our names, and the comment that marks our objects.
 _OWN = re.compile(r"LAKEFERRY_TEST_EU_WEST_1_IT_[0-9A-F]{8}")
 _MARK = re.compile(r"lakeferry lakeferry-test-eu-west-1-it-[0-9a-f]{8}")
 
 
 def _is_ours(each, given):
-    """By its comment, and by the chosen name or our own."""
+    """Return whether an object has our comment, and the given name or one of ours."""
     named = each.label == given["name"] if given.get("name") else _OWN.fullmatch(each.label)
     return bool(named and _MARK.fullmatch(each.comment))
 
 
 def _marked(domain):
-    """For things that are their name alone."""
+    """Return a view for objects that have no other property than their name."""
 
     def view(account, base, given):
         return [_is_ours(each, given) for each in _new(account, base, domain)], [True]
@@ -38,7 +38,7 @@ def _marked(domain):
 
 
 def _schema(account, base, given):
-    """Its owner may grant on future tables."""
+    """Check that the schema's owner may grant on future tables."""
     found = [(_is_ours(each, given), each.name[0], each.managed_access) for each in _new(account, base, Domain.SCHEMA)]
     return found, [(True, given["database"], True)]
 
@@ -53,7 +53,7 @@ def _warehouse(account, base, given):
 
 
 def _grant(account, base, given):
-    """Of all tables in a schema, the future ones: there are no others here."""
+    """Check future tables for a grant on all tables: the schema has no others here."""
     new = account.objects() - base
     if given["on"] == "SCHEMA":
         return new, {("GRANT", f"USAGE ON SCHEMA {given['name']} TO {given['to_role']}")}
@@ -61,7 +61,7 @@ def _grant(account, base, given):
 
 
 def _user(account, base, given):
-    """The user's one key is that of the secret, and no other role than the named one acts by itself."""
+    """Check that the user's only key is the secret's, and that no role but the named one is active."""
     held = json.loads(account.secrets.values[given["secret"]])
     found = [
         (
@@ -120,7 +120,7 @@ def _table(account, base, given):
 
 
 def _linked(account, base, given):
-    """The simulator takes no database that may write."""
+    """Leave out write access: the simulator refuses a database that may write."""
     found = [
         (_is_ours(each, given), each.link.volume, each.link.catalog, each.link.seconds, each.link.allowed)
         for each in _new(account, base, Domain.DATABASE)

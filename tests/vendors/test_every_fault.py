@@ -1,6 +1,6 @@
-"""Each kind of Confluent's and Snowflake's through its whole life, with every fault at every call it makes.
+"""Every resource type of both vendors through its whole life, with every fault at every call.
 
-The simulator, which knows nothing of the client, holds exactly the wanted objects after each step, and at the end none.
+The simulator, which doesn't use the client's code, has exactly the wanted objects after each step, and none at the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lambdas.custom_resources.registry import RESOURCE_TYPES, ResourceType
 
 @pytest.fixture(scope="session")
 def drawn(request):
-    """The outcome of the drawn lives of a type, which several tests look at."""
+    """Return the outcome of the drawn lives of a type, which several tests use."""
     return functools.cache(functools.partial(campaign, seed=request.config.getoption("sample_seed")))
 
 
@@ -45,7 +45,7 @@ def test_any_fault_at_any_call_leads_to_the_same_end(drawn, kind):
 
 
 @pytest.mark.parametrize("kind", LIVES)
-def test_requests_and_responses_are_what_the_vendor_publishes(drawn, kind):
+def test_requests_and_responses_match_the_vendors_specification(drawn, kind):
     assert drawn(kind).exchanges >= drawn(kind).sorts > 1
     assert drawn(kind).against_contract == []
 
@@ -58,7 +58,7 @@ def test_requests_and_responses_are_what_the_vendor_publishes(drawn, kind):
         ({"display_name": "lake", "stream_governance_config": {"package": "ESSENTIALS", "zone": "a"}}, "", "has 'zone', which"),
     ],
 )
-def test_a_request_that_the_vendor_s_files_do_not_allow_would_be_seen(body, query, message):
+def test_a_request_that_the_specification_does_not_allow_is_found(body, query, message):
     confluent_contract.check_request("POST", "/org/v2/environments", "", "application/json", {"display_name": "lake"})
     with pytest.raises(confluent_contract.ContractBroken, match=message):
         confluent_contract.check_request("POST", "/org/v2/environments", query, "application/json", body)
@@ -75,7 +75,7 @@ def test_a_request_that_the_vendor_s_files_do_not_allow_would_be_seen(body, quer
         ({}, "", "'statement' is a required property"),
     ],
 )
-def test_a_request_that_snowflake_does_not_document_would_be_seen(body, query, message):
+def test_a_request_that_snowflake_does_not_document_is_found(body, query, message):
     path = "/api/v2/statements"
     snowflake_contract.check_request("POST", path, "async=false", "application/json", {"statement": "SELECT 1"})
     with pytest.raises(snowflake_contract.ContractBroken, match=message):
@@ -88,7 +88,7 @@ def test_nothing_is_written_where_nothing_differs(kind):
     org = before.org
     resource = org.resource(kind, "It", **before.given)
     resource.create()
-    assert "-UNEXPECTED" not in org.said.getvalue()
+    assert "-UNEXPECTED" not in org.log.getvalue()
     org.wire.calls.clear()
     resource.update()
     assert org.wire.calls
@@ -97,7 +97,7 @@ def test_nothing_is_written_where_nothing_differs(kind):
 
 
 class Doubling:
-    """A kind that makes everything twice."""
+    """A resource type that creates everything twice."""
 
     def __getattr__(self, name):
         return getattr(service_account, name)
@@ -107,19 +107,19 @@ class Doubling:
         return service_account.create(context, spec)
 
 
-def test_an_object_that_nobody_wanted_would_be_seen():
+def test_an_unwanted_object_is_found():
     before = past("service_account", types={"service_account": ResourceType(Doubling(), registry.CONFLUENT)})
     with pytest.raises(AssertionError, match="there is"):
         live(before, "service_account")
     before.org.close()
 
 
-def test_a_secret_in_the_log_would_be_seen():
+def test_a_secret_in_the_log_is_found():
     before = past("api_key")
     before.org.thaw(before.frozen)
     resource = before.org.resource("api_key", "It", **before.given)
     resource.create()
     assert not before.org.leaks()
-    before.org.said.write(before.org.secrets.fields("the-secret")["apiSecret"])
+    before.org.log.write(before.org.secrets.fields("the-secret")["apiSecret"])
     assert before.org.leaks()
     before.org.close()

@@ -1,4 +1,4 @@
-"""A first deployment of prod.toml that fails: CloudFormation rolls it back, and deletes what was created."""
+"""A failed first deployment of prod.toml: CloudFormation rolls it back and deletes what was created."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cluster(org):
 
 
 @pytest.mark.parametrize("status", ["ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"])
-def test_the_cluster_of_a_deployment_that_failed_goes_although_it_is_protected(org, cluster, status):
+def test_the_protected_cluster_of_a_failed_first_deployment_is_deleted(org, cluster, status):
     org.invocations.stacks.status = status
     cluster.delete()
     org.settle()
@@ -44,7 +44,7 @@ def test_the_cluster_of_a_deployment_that_failed_goes_although_it_is_protected(o
 
 
 @pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"])
-def test_the_cluster_of_a_deployment_that_works_stays_protected(org, cluster, status):
+def test_the_cluster_of_a_working_deployment_stays_protected(org, cluster, status):
     org.invocations.stacks.status = status
     with pytest.raises(LakeferryError, match="CFL-DELETION-PROTECTED"):
         cluster.delete()

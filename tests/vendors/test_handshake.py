@@ -1,5 +1,7 @@
-"""The handshake between Snowflake and AWS through our own kinds, with IAM enforced: it closes in one deploy, and each thing
-that can be wrong with it has a message of its own, which says whose side it is on and which value that side has."""
+"""The handshake between Snowflake and AWS through our resource types, with IAM enforced.
+
+One deployment completes it. Each mistake has an error of its own that names the side and the value to correct.
+"""
 
 from __future__ import annotations
 
@@ -28,25 +30,25 @@ def account(prepared):
     lakeside.remove_roles()
 
 
-def test_the_circle_closes_and_tables_follow(account):
-    circle = account.circle()
-    account.make("snowflake_trust", "Trust", **circle, namespace=NAMESPACE)
+def test_the_handshake_completes_and_tables_follow(account):
+    properties = account.trust_properties()
+    account.make("snowflake_trust", "Trust", **properties, namespace=NAMESPACE)
     account.make("snowflake_database", "Database", name="LAKE")
     account.make("snowflake_schema", "Schema", database="LAKE", name="RAW")
-    where = {"database": "LAKE", "schema": "RAW", "volume": circle["volume"], "integration": circle["integration"]}
+    where = {"database": "LAKE", "schema": "RAW", "volume": properties["volume"], "integration": properties["integration"]}
     made = account.make("snowflake_iceberg_table", "Table", name="THINGS", table="things", **where)
     assert made == {"name": "THINGS", "full_name": "LAKE.RAW.THINGS"}
 
 
 def test_the_external_ids_are_ours_and_differ(account):
-    circle = account.circle()
-    assert circle["volume_external_id"] != circle["integration_external_id"]
+    properties = account.trust_properties()
+    assert properties["volume_external_id"] != properties["integration_external_id"]
     for what in ("volume", "integration"):
-        assert circle[f"{what}_external_id"].startswith("lakeferry-")
+        assert properties[f"{what}_external_id"].startswith("lakeferry-")
 
 
 def test_a_replaced_volume_presents_the_external_id_that_the_role_trusts(account):
-    """Another stack's never does."""
+    """A volume of another stack never presents it."""
     given = {"base_url": account.base, "role_arn": account.arn("volume")}
     ours, other = (account.resource("snowflake_external_volume", "Volume", stack, **given) for stack in ("lake", "other"))
 
@@ -64,9 +66,9 @@ def test_a_replaced_volume_presents_the_external_id_that_the_role_trusts(account
     assert len({*external_ids().values()}) == 2
 
 
-def handshake(account, circle, **more):
-    """The error of a trust that waits in vain."""
-    trust = account.resource("snowflake_trust", "Trust", **{**circle, "namespace": NAMESPACE, **more})
+def handshake(account, properties, **more):
+    """Create a trust that never becomes ready, and return its error."""
+    trust = account.resource("snowflake_trust", "Trust", **{**properties, "namespace": NAMESPACE, **more})
     with pytest.raises(LakeferryError) as failed:
         trust.run(trust.event("Create"), every=200)
     return failed.value
@@ -74,7 +76,7 @@ def handshake(account, circle, **more):
 
 @pytest.mark.parametrize("what", ["volume", "integration"])
 def test_a_wrong_external_id(account, what):
-    error = handshake(account, account.circle(**{f"{what}_external_id": "of-another-stack"}))
+    error = handshake(account, account.trust_properties(**{f"{what}_external_id": "of-another-stack"}))
     assert error.row.code == "SNF-TRUST-EXTERNAL-ID"
     assert what in str(error)
     assert "of-another-stack" in str(error)
@@ -83,7 +85,7 @@ def test_a_wrong_external_id(account, what):
 
 @pytest.mark.parametrize("what", ["volume", "integration"])
 def test_a_wrong_principal(account, what):
-    error = handshake(account, account.circle(**{f"{what}_principal": FOREIGN}))
+    error = handshake(account, account.trust_properties(**{f"{what}_principal": FOREIGN}))
     assert error.row.code == "SNF-TRUST-PRINCIPAL"
     assert what in str(error)
     assert FOREIGN in str(error)
@@ -91,19 +93,19 @@ def test_a_wrong_principal(account, what):
 
 @pytest.mark.parametrize("what", ["volume", "integration"])
 def test_a_role_whose_trust_somebody_changed(account, what):
-    """The stack's own values are right, and IAM's are not: what Snowflake presents is told, to compare."""
-    circle = account.circle(**{f"{what}_external_id": "changed-by-hand"})
+    """The stack's values are right and IAM's are not. The error has what Snowflake presents, to compare."""
+    properties = account.trust_properties(**{f"{what}_external_id": "changed-by-hand"})
     right = account.made["Volume" if what == "volume" else "Catalog"]
-    error = handshake(account, {**circle, f"{what}_external_id": right["external_id"]})
+    error = handshake(account, {**properties, f"{what}_external_id": right["external_id"]})
     assert error.row.code == "SNF-TRUST-ROLE"
     assert right["external_id"] in str(error)
     assert right["iam_user_arn"] in str(error)
 
 
 def test_a_role_that_is_missing(account):
-    circle = account.circle()
+    properties = account.trust_properties()
     account.remove_roles()
-    error = handshake(account, circle)
+    error = handshake(account, properties)
     assert error.row.code == "SNF-TRUST-ROLE"
     assert account.arn("volume") in str(error)
 
@@ -117,32 +119,32 @@ def test_a_role_that_is_missing(account):
     ],
 )
 def test_a_permission_that_is_missing(account, action, code):
-    error = handshake(account, account.circle(without=[action]))
+    error = handshake(account, account.trust_properties(without=[action]))
     assert error.row.code == code
     assert action.partition(":")[2].lower() in str(error).lower()
 
 
 def test_a_wrong_region(account):
-    error = handshake(account, account.circle(place={"region": "us-west-2"}))
+    error = handshake(account, account.trust_properties(location={"region": "us-west-2"}))
     assert error.row.code in ("SNF-TRUST-REGION", "SNF-TRUST-CATALOG")
     assert "us-west-2" in str(error)
 
 
 def test_a_wrong_namespace(account):
-    error = handshake(account, account.circle(), namespace="lkc-another")
+    error = handshake(account, account.trust_properties(), namespace="lkc-another")
     assert error.row.code == "SNF-TRUST-NAMESPACE"
     assert NAMESPACE in str(error)
 
 
-def test_what_is_mended_while_the_deploy_waits_is_enough(account):
-    """A role that comes late, as IAM's do."""
-    circle = account.circle()
+def test_a_repair_during_the_deployment_is_enough(account):
+    """The role is created late, as IAM's eventual consistency can make it appear."""
+    properties = account.trust_properties()
     account.remove_roles()
-    trust = account.resource("snowflake_trust", "Trust", **circle, namespace=NAMESPACE)
+    trust = account.resource("snowflake_trust", "Trust", **properties, namespace=NAMESPACE)
     event = trust.event("Create")
     known = {**event, **account.invocations.on_event(event)}
     assert not account.invocations.is_complete(known)["IsComplete"]
     for what, (actions, resources) in account._needs().items():
-        account._role(what, circle[f"{what}_principal"], circle[f"{what}_external_id"], actions, resources)
+        account._role(what, properties[f"{what}_principal"], properties[f"{what}_external_id"], actions, resources)
     account.clock.sleep(10)
     assert account.invocations.is_complete(known)["IsComplete"]

@@ -1,4 +1,4 @@
-"""docs/reference/iam.md: what it lists is enough for the exports, and none of it is too much."""
+"""The exports need all permissions in docs/reference/iam.md, and no others."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tools.docs.permissions import GRANTS
 
 pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).with_name("permission_runs.py")
-#: What only a run that failed, or that found what a dead one left, has use for.
+#: Actions that only a failed run needs, or one that finds files of a dead run.
 CLEANING = {"s3:DeleteObject", "s3:AbortMultipartUpload"}
 NEEDED = [number for number, grant in enumerate(GRANTS) if grant.action not in CLEANING]
-#: Missed only once the file is made and published, which takes a while.
+#: Actions that are missed only after the file is published, which takes a while.
 LATE = [number for number in NEEDED if GRANTS[number].purpose == "KeepAggregates"]
 EARLY = [number for number in NEEDED if number not in LATE]
 

@@ -1,4 +1,4 @@
-"""The ledger's table and the secrets, against an embedded AWS that keeps them."""
+"""The ledger's table and the secrets, in an embedded AWS."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def table(aws):
     client.delete_table(TableName="ledger")
 
 
-def test_a_document_is_written_over_what_was_read_and_nothing_else(table):
+def test_a_document_is_written_only_over_the_version_that_was_read(table):
     documents = DynamoDocuments(table, "ledger")
     assert documents.read("a") == Versioned({}, 0)
     assert documents.write("a", {"text": "ü", "none": None}, 0, None)
@@ -58,7 +58,7 @@ def test_a_secret_is_filled_once_per_version(aws):
         store.write("lakeferry/test/none", {}, version="K1")
 
 
-def test_a_stack_that_is_not_there_goes_nowhere(aws):
+def test_a_missing_stack_has_no_direction(aws):
     stacks = CloudFormationStacks(aws.client("cloudformation"))
     stack = aws.arn("cloudformation", "stack/none/11111111-2222-3333-4444-555555555555")
     with pytest.raises(Refused, match="ValidationError"):

@@ -1,4 +1,4 @@
-"""Ages, due dates and live keys, as operators see them; and that each row of the catalogue of rotation has its test."""
+"""The ages, due dates and live keys that operators see. Each row of rotation's catalogue of failures has a test."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_r22_where_rotation_is_off_nothing_is_overdue(env):
     assert result["age_days"] == pytest.approx(100, abs=0.2)
 
 
-def test_r22_live_keys_and_the_slot_of_the_current_one_are_reported(env):
+def test_r22_live_keys_and_the_slot_of_the_current_key_are_reported(env):
     assert status(env, "snowflake")["current_label"] == "RSA_PUBLIC_KEY"
     env.rotate("snowflake")
     result = status(env, "snowflake")
@@ -64,7 +64,7 @@ def test_r22_live_keys_and_the_slot_of_the_current_one_are_reported(env):
     assert NAME not in json.dumps(result)
 
 
-def test_r22_a_current_key_that_the_vendor_does_not_have_stands_nowhere(env):
+def test_r22_a_current_key_that_the_vendor_does_not_have_has_no_slot(env):
     del env.confluent.organization.api_keys[env.fields("kafka")["apiKey"]]
     assert status(env, "kafka")["current_label"] == ""
     env.run_sql(f"ALTER USER {USER} UNSET RSA_PUBLIC_KEY")
@@ -81,13 +81,13 @@ def test_r22_a_current_key_that_the_vendor_does_not_have_stands_nowhere(env):
         ({"ScheduleExpression": "rate(48 hours)"}, 2),
     ],
 )
-def test_r22_without_a_date_the_schedule_tells_when_a_rotation_is_due(env, rules, days):
+def test_r22_without_a_date_the_schedule_decides_when_a_rotation_is_due(env, rules, days):
     without_date(env, rules)
     env.clock.sleep((days + 5) * DAY)
     assert status(env, "kafka")["overdue_days"] == pytest.approx(5, abs=0.2)
 
 
-def test_r22_a_schedule_of_hours_means_the_same_as_one_of_days(env):
+def test_r22_a_schedule_in_hours_equals_one_in_days(env):
     env.clock.sleep(100 * DAY)
     describe, overdue = env.secrets._describe, []
     for expression in ("rate(48 hours)", "rate(2 days)"):
@@ -98,7 +98,7 @@ def test_r22_a_schedule_of_hours_means_the_same_as_one_of_days(env):
 
 
 def without_date(env, rules):
-    """From now on, AWS knows a rule but no date of the next rotation."""
+    """Make AWS return a rule without the date of the next rotation."""
     describe = env.secrets._describe
 
     def described(held):

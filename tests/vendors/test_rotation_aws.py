@@ -1,4 +1,4 @@
-"""Rotation for real: the embedded AWS calls our function, as it ships and with the least it may, against both simulators."""
+"""Rotation in the embedded AWS, which calls our function as it ships, with least privilege, against both simulators."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def test_revoking_takes_the_replaced_key_away_at_once(deployment, name):
     assert deployment.live(name) == {kept}
 
 
-def test_status_tells_what_lives_where(deployment):
+def test_status_lists_live_keys(deployment):
     result = deployment.ask(operation="status", secret=deployment.arn("snowflake"))
     assert (result["current_label"], result["enabled"], len(result["keys"])) == ("RSA_PUBLIC_KEY_2", True, 1)
 
 
-def test_what_the_function_refuses_reaches_whoever_asked(deployment):
+def test_an_error_of_the_function_reaches_the_caller(deployment):
     answer = deployment.ask(operation="revoke", secret=deployment.admin.replace("admin", "nothing"))
     assert answer["errorMessage"].startswith("AWS-REFUSED  ")
 
@@ -108,8 +108,8 @@ for step in ("createSecret", "setSecret", "testSecret", "finishSecret"):
         pytest.param("GET", "/kafka/*", 1, marks=pytest.mark.deep),
     ],
 )
-def test_a_process_that_is_killed_outright_leaves_nothing_behind(deployment, cloud, method, path, nth):
-    """SIGKILL while the vendor's answer, whose effect is done, hangs on its way."""
+def test_a_killed_process_leaves_nothing_behind(deployment, cloud, method, path, nth):
+    """Send SIGKILL while the vendor's response, whose effect is done, is held back."""
     name, token = "kafka", os.urandom(16).hex()
     deployment.ask(operation="revoke", secret=deployment.arn(name))
     before = deployment.key(name)
@@ -135,7 +135,7 @@ def test_a_process_that_is_killed_outright_leaves_nothing_behind(deployment, clo
 
 
 def start_pending(deployment, name, token):
-    """As Secrets Manager begins: the version is labelled and has no value. The function that it calls fails at once."""
+    """Start a rotation as Secrets Manager does: label a version without a value. The function that it calls fails at once."""
     failing = {"idle.py": "def handler(event, context):\n    raise OSError\n"}
     idle = let_in(deployment.aws, new_function(deployment.aws, failing, "idle.handler"))
     deployment.aws.secrets.rotate_secret(SecretId=deployment.arn(name), ClientRequestToken=token, RotationLambdaARN=idle)
@@ -143,14 +143,14 @@ def start_pending(deployment, name, token):
 
 @pytest.fixture
 def alone(aws, cloud):
-    """A secret and function of its own, whose grace is over in a second."""
+    """A secret with a function of its own, whose grace ends after a second."""
     made = Deployment(aws, cloud, None, prefix="alone")
     made.environment[contract.ROTATION_GRACE_DAYS] = "0.00001"
     return made
 
 
 def test_a_failing_rotation_raises_the_alarm_that_ships_and_replaced_keys_are_revoked(alone, cloud):
-    """As the template defines the alarm. A failing rotation also keeps the replaced key valid."""
+    """The alarm is the template's. A failing rotation also keeps the replaced key valid."""
     alarm = new_alarm(alone)
     first = alone.key("kafka")
     alone.rotate("kafka", RotationLambdaARN=alone.function)
@@ -170,7 +170,7 @@ def test_a_failing_rotation_raises_the_alarm_that_ships_and_replaced_keys_are_re
 
 
 def new_alarm(deployment):
-    """The rotation's of the Confluent stack, on the function that is tested."""
+    """Create the Confluent stack's alarm of the rotation, for the tested function."""
     resources = dev_templates()["confluent"]["Resources"].values()
     (shipped,) = [
         body["Properties"]
@@ -191,7 +191,7 @@ def state(deployment, alarm):
 
 
 def test_no_list_of_processes_shows_a_secret(deployment):
-    """While the function's process is warm."""
+    """The function's process is still warm."""
     value = deployment.aws.secrets.get_secret_value(SecretId=deployment.admin)["SecretString"]
     secrets = [json.loads(value)["apiSecret"], deployment.fields("kafka")["apiSecret"]]
     secrets += deployment.fields("snowflake")["privateKey"].splitlines()[1:-1]

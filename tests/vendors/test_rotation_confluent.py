@@ -1,4 +1,4 @@
-"""API keys of Confluent: made and stored in one step, reclaimed where that broke off, kept while a reader may use them."""
+"""Confluent's API keys: created and stored in one step, reclaimed if that fails, and kept while a reader may use them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_r4_a_key_whose_secret_got_lost_is_deleted_and_created_again(env):
 
 
 def walk(env):
-    """What the first step calls, one after the other."""
+    """Return the calls of the first step, in order."""
     with RotationEnvironment(snowflake=False) as other:
         other.step("kafka", "createSecret", other.secrets.start("kafka"))
         return list(other.steps.log)
@@ -112,16 +112,16 @@ def test_a_key_that_could_not_be_stored_for_the_moment_is_reclaimed_by_the_next_
             raise aws_error()
         return call()
 
-    meet, env.secrets._meet = env.secrets._meet, broken
+    on_call, env.secrets._on_call = env.secrets._on_call, broken
     with pytest.raises(Transient):
         env.step("kafka", "createSecret", version)
-    env.secrets._meet = meet
+    env.secrets._on_call = on_call
     assert env.rotate("kafka") == version
     assert env.ours("kafka") == env.held("kafka")
 
 
 @pytest.mark.parametrize("keep", [2, 3, 5])
-def test_as_many_keys_live_as_shall_and_one_more_while_one_is_made(keep):
+def test_no_more_keys_live_than_configured_plus_one_during_a_rotation(keep):
     with RotationEnvironment(keep=keep, snowflake=False) as env:
         most = 0
 
@@ -147,7 +147,7 @@ def test_r14_the_replaced_key_works_until_the_grace_is_over_and_until_the_next_r
 
 
 def test_r14_a_rotation_within_the_grace_lets_the_replaced_key_live(env):
-    """One key more than usual may live; a third rotation within the grace has no room and is refused."""
+    """One more key than usual may live. A third rotation within the grace has no room and is refused."""
     first = env.fields("kafka")
     env.rotate("kafka")
     env.clock.sleep(DAY)
@@ -165,7 +165,7 @@ def test_r14_a_rotation_within_the_grace_lets_the_replaced_key_live(env):
 
 
 def test_r15_a_value_kept_for_as_long_as_the_grace_works_to_its_last_second(env):
-    """Read a moment before it was replaced, by a rotation that another one follows as soon as it may."""
+    """The value is read just before a rotation replaces it, and the next rotation follows as soon as possible."""
     env.clock.sleep(30 * DAY)
     kept, read_at = env.fields("kafka"), env.clock.now
     env.rotate("kafka")
@@ -175,7 +175,7 @@ def test_r15_a_value_kept_for_as_long_as_the_grace_works_to_its_last_second(env)
 
 
 def test_r11_one_success_is_not_enough(env):
-    """Every other login meets a server that doesn't know the key yet."""
+    """Every other login reaches a server that doesn't know the key yet."""
     version = env.secrets.start("kafka")
     env.step("kafka", "createSecret", version)
     env.clock.sleep(600)
@@ -189,7 +189,7 @@ def test_r11_one_success_is_not_enough(env):
     assert env.rotate("kafka") == version
 
 
-def test_a_service_that_asks_to_be_left_alone_is(env):
+def test_a_retry_after_header_is_respected(env):
     version = env.secrets.start("kafka")
     env.step("kafka", "createSecret", version)
     env.clock.sleep(600)
@@ -199,14 +199,14 @@ def test_a_service_that_asks_to_be_left_alone_is(env):
     assert env.clock.now - before > 120
 
 
-def test_a_key_that_takes_longer_than_an_invocation_is_proven_by_a_later_try():
+def test_a_key_that_takes_longer_than_an_invocation_is_tested_by_a_later_try():
     with RotationEnvironment(snowflake=False, delay=3000.0) as env:
         assert env.try_rotating("kafka", tries=1).row.code == "ROT-NOT-PROVEN"
         assert env.try_rotating("kafka", tries=6, wait=60) is None
         assert env.accepts(env.fields("kafka"))
 
 
-def test_r16_at_the_quota_the_oldest_that_nobody_can_be_using_makes_room():
+def test_r16_at_the_quota_the_oldest_unused_key_is_deleted():
     with RotationEnvironment(keep=5, snowflake=False) as env:
         for _ in range(3):
             env.rotate("kafka")
@@ -220,7 +220,7 @@ def test_r16_at_the_quota_the_oldest_that_nobody_can_be_using_makes_room():
         assert env.accepts(previous)
 
 
-def test_r16_at_the_quota_with_nothing_to_spare_nothing_changes(env):
+def test_r16_at_the_quota_without_an_unused_key_nothing_changes(env):
     env.rotate("kafka")
     env.confluent.organization.quotas = attrs.evolve(Quotas(), api_keys=len(env.confluent.organization.api_keys))
     before = env.ours("kafka")
@@ -231,7 +231,7 @@ def test_r16_at_the_quota_with_nothing_to_spare_nothing_changes(env):
 
 
 def test_r8_of_two_rotations_one_wins_and_the_other_ends_with_an_error(env):
-    """The label moves to another version in the middle of each of the first one's calls."""
+    """The label moves to another version during each call of the first rotation."""
     outcomes = set()
     for number in range(1, 75, 3):
         env.clock.sleep(31 * DAY)
@@ -315,7 +315,7 @@ def test_keys_of_others_are_never_touched(env):
     assert set(foreign) <= set(env.confluent.organization.api_keys)
 
 
-def test_a_current_key_that_was_deleted_manually_is_cured_by_rotating(env):
+def test_a_current_key_that_was_deleted_manually_is_replaced_by_a_rotation(env):
     env.rotate("kafka")
     del env.confluent.organization.api_keys[env.fields("kafka")["apiKey"]]
     env.clock.sleep(31 * DAY)
@@ -332,7 +332,7 @@ def test_revoking_leaves_the_current_key_and_no_other(env):
     assert env.ask(operation="revoke", secret="kafka")["revoked"] == []
 
 
-def test_revoking_lets_what_is_being_rotated_to_live(env):
+def test_revoking_keeps_the_pending_key(env):
     version = env.secrets.start("kafka")
     env.step("kafka", "createSecret", version)
     assert env.ask(operation="revoke", secret="kafka")["revoked"] == []
@@ -349,8 +349,8 @@ def test_revoking_is_refused_where_the_current_key_does_not_work(env):
     assert env.exists(previous)
 
 
-def test_when_nobody_noted_when_a_version_became_current_its_age_bounds_it(env):
-    """The end of a rotation never reached Secrets Manager, which only knows of the one before."""
+def test_without_a_date_of_becoming_current_a_versions_age_is_used(env):
+    """The end of a rotation never reached Secrets Manager, which knows only the one before."""
     env.rotate("kafka")
     env.clock.sleep(31 * DAY)
     version, replaced = env.secrets.start("kafka"), env.fields("kafka")

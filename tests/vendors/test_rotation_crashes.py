@@ -1,7 +1,7 @@
-"""The function dies, or a call fails, at each of the calls of a rotation; what is tried again ends where an undisturbed one ends.
+"""A rotation is killed, or a call fails, at each of its calls; a retry ends like an undisturbed rotation.
 
-The invariant of rotation is looked at after every single call: the current key is there, the replaced one too while in its grace,
-and there are never more keys than may be.
+The invariant is checked after every call: the current key exists, the replaced one too during its grace, and there are never more
+keys than allowed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MONTH = 31 * DAY
 
 
 class Watch:
-    """Looks after every call. `grace_of` are credentials that must work until a moment."""
+    """Checks the invariant after every call. `grace_of` has the credentials that must work, and until when."""
 
     def __init__(self, env, name):
         self.env, self.name, self.looked = env, name, 0
@@ -47,8 +47,8 @@ def fail():
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def walked(request):
-    """A world in its second rotation's place, and how many calls an undisturbed one makes."""
+def environment_and_calls(request):
+    """Return an environment in its second rotation, the secret's name, and the number of calls of an undisturbed rotation."""
     with RotationEnvironment() as env:
         env.rotate(request.param)
         env.clock.sleep(MONTH)
@@ -58,7 +58,7 @@ def walked(request):
 
 
 def survive(env, name, disturb):
-    """One rotation that is disturbed, and then tried again as Secrets Manager would."""
+    """Disturb one rotation, and try it again as Secrets Manager would."""
     env.clock.sleep(MONTH)
     watch = Watch(env, name)
     before = env.secrets.all[name].labelled(CURRENT)
@@ -74,8 +74,8 @@ def survive(env, name, disturb):
 
 
 @pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.deep), "after"])
-def test_r1_killed_at_every_call_a_rotation_converges(walked, moment):
-    env, name, calls = walked
+def test_r1_killed_at_every_call_a_rotation_converges(environment_and_calls, moment):
+    env, name, calls = environment_and_calls
     looked = 0
     for number in range(1, calls + 1):
         looked += survive(env, name, lambda number=number: env.steps.plan.update({env.steps.count + number: (moment, die)}))
@@ -84,8 +84,8 @@ def test_r1_killed_at_every_call_a_rotation_converges(walked, moment):
 
 
 @pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.deep), "after"])
-def test_r1_with_aws_failing_at_every_call_a_rotation_converges(walked, moment):
-    env, name, calls = walked
+def test_r1_with_aws_failing_at_every_call_a_rotation_converges(environment_and_calls, moment):
+    env, name, calls = environment_and_calls
     failed = 0
     for number in range(1, calls + 1):
 
@@ -117,8 +117,8 @@ EVERY_DAY = ("502 after the effect",)
 
 
 @pytest.mark.parametrize("fault", [name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.deep) for name in FAULTS])
-def test_r1_with_the_vendor_failing_at_every_call_a_rotation_converges(walked, fault):
-    env, name, calls = walked
+def test_r1_with_the_vendor_failing_at_every_call_a_rotation_converges(environment_and_calls, fault):
+    env, name, calls = environment_and_calls
     of_vendor = sum(" " in what for what in env.steps.log[-calls:])
     for number in range(1, of_vendor + 1):
         survive(env, name, lambda number=number: env.disturb(**FAULTS[fault], nth=number))

@@ -1,9 +1,9 @@
-"""Whatever happens around rotation, in whatever order: its invariant holds after every single call.
+"""Rotations, readers and people in random order: the invariant of rotation holds after every call.
 
-1. The current key is accepted.  2. The replaced one is, while a reader may still use it.  3. There are never more keys than may
-be.  4. Every key of ours is one that the secret holds, or is reclaimed.  5. No secret gets into what is written.
+1. The current key is accepted.  2. The replaced key is accepted while a reader may use it.  3. There are never more keys than
+allowed.  4. Every key of ours is in the secret, or is reclaimed.  5. No secret is in what is written.
 
-What people do by hand may break the first two for the keys that they touch; then the next rotation has to mend it.
+Changes by hand may break the first two for the keys that they touch; then the next rotation must repair them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from lambdas.shared.errors import LakeferryError
 
 NAMES = ("kafka", "snowflake")
 names = st.sampled_from(NAMES)
-#: What a rotation meets on its way: at which call, and what.
+#: Faults of a rotation: the number of the call, and the fault.
 FAULTS = ("", "kill", "aws before", "aws after", "vendor before", "vendor after", "reset", "429", "401", "twin", "clock")
 GRACE = 7 * DAY
 HOURS = (0.1, 5, 26, 24 * 8, 24 * 31)
 
 
 class Reader:
-    """Keeps a value for as long as it may, and reads it again once where it isn't accepted."""
+    """Caches a value for as long as it may, and reads it again when it isn't accepted."""
 
     def __init__(self, env, name, age):
         self.env, self.name, self.age = env, name, age
@@ -41,7 +41,7 @@ class Reader:
         self.value, self.read_at = self.env.fields(self.name), self.env.clock.now
 
     def use(self):
-        """Whether the first try was accepted."""
+        """Return whether the first try was accepted."""
         if self.env.clock.now - self.read_at > self.age:
             self.read()
         accepted = self.env.accepts(self.value)
@@ -61,7 +61,7 @@ class Machine(RuleBasedStateMachine):
         self.env.steps.look = self.look
         self.looked = 0
 
-    # What Secrets Manager does
+    # --- Secrets Manager
 
     @rule(name=names, fault=st.sampled_from(FAULTS), at=st.integers(1, 40))
     def rotate(self, name, fault, at):
@@ -104,7 +104,7 @@ class Machine(RuleBasedStateMachine):
             raise aws_error("ThrottlingException")
 
     def attempt(self, name):
-        """The same rotation once more, while the first one is in the middle of a step."""
+        """Run the same rotation again while the first one is in the middle of a step."""
         version = self.env.secrets.all[name].labelled(PENDING)
         for step in STEPS if version else ():
             try:
@@ -114,18 +114,18 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=names, step=st.sampled_from(STEPS), which=st.integers(0, 50))
     def replay(self, name, step, which):
-        """Any step, of any rotation that ever was, out of order."""
+        """Repeat any step of any earlier rotation out of order."""
         versions = sorted(self.env.secrets.all[name].versions)
         with contextlib.suppress(LakeferryError):
             self.env.step(name, step, versions[which % len(versions)])
 
     @rule()
     def revoke_expired(self):
-        """The call by the clock, also in the middle of a rotation."""
+        """Make the scheduled call, also in the middle of a rotation."""
         with contextlib.suppress(LakeferryError):
             self.env.ask(operation="revoke_expired", secrets=list(NAMES))
 
-    # What people do
+    # --- people
 
     @rule(name=names, label=st.sampled_from([PREVIOUS, PENDING]))
     def remove_a_key_by_hand(self, name, label):
@@ -145,7 +145,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(slot=st.sampled_from([1, 2]), which=st.integers(1, 3))
     def set_a_slot_by_hand(self, slot, which):
-        """A foreign key, not over the current one; rotation has to leave it alone until it is taken away."""
+        """Set a foreign key, not over the current one. Rotation must leave it alone until it is removed."""
         found = self.env.slots().get(slot)
         if found == self.env.id_of(self.current["snowflake"]):
             return
@@ -169,7 +169,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=names)
     def revoke(self, name):
-        """An emergency: all but the current key go, in grace or not."""
+        """Revoke all keys but the current one, within their grace or not."""
         self.touched[name] |= self.env.ours(name) - {self.env.id_of(self.current[name])}
         with contextlib.suppress(LakeferryError):
             self.env.ask(operation="revoke", secret=name)
@@ -181,17 +181,17 @@ class Machine(RuleBasedStateMachine):
 
     @rule(seconds=st.integers(-3600, 3600))
     def clocks_part(self, seconds):
-        """Ours and AWS's together, away from the vendors'."""
+        """Make our clock and AWS's differ from the vendors'."""
         if seconds > 0:
             self.env.clock.now += seconds
         else:
             self.env._pass(-seconds)
 
-    # What must hold
+    # --- the invariant
 
     @rule()
     def use(self):
-        """Readers that keep to the age they may have never notice; those whose key was touched by hand recover at once."""
+        """Readers that respect the grace never fail. Readers of a key that was changed by hand recover at once."""
         for reader in self.readers:
             key = self.env.id_of(reader.value)
             if not reader.use():
@@ -199,7 +199,7 @@ class Machine(RuleBasedStateMachine):
                 assert reader.use(), f"a reader of {reader.name} did not recover"
 
     def look(self):
-        """After every call, whoever made it."""
+        """Check the invariant after every call, by whoever."""
         self.looked += 1
         env = self.env
         for name in NAMES:
@@ -219,7 +219,7 @@ class Machine(RuleBasedStateMachine):
             assert not self.env.leaks()
 
     def teardown(self):
-        """Left alone, two rotations bring everything in order."""
+        """Two undisturbed rotations restore order."""
         if not hasattr(self, "env"):
             return
         try:
@@ -236,18 +236,18 @@ class Machine(RuleBasedStateMachine):
             self.env.__exit__(ValueError, None, None)
 
 
-def test_the_invariant_holds_whatever_happens():
+def test_the_invariant_holds():
     run_state_machine_as_test(Machine, settings=settings(max_examples=10, stateful_step_count=20))
 
 
 @pytest.mark.deep
 @pytest.mark.timeout(3600)
-def test_the_invariant_holds_whatever_happens_for_long():
+def test_the_invariant_holds_in_long_runs():
     run_state_machine_as_test(Machine, settings=settings(max_examples=2_000, stateful_step_count=50))
 
 
-def test_a_key_that_is_revoked_too_early_would_be_seen():
-    """The planted defect: the function is told of no grace at all, and readers are told of seven days."""
+def test_a_key_that_is_revoked_too_early_is_found():
+    """The planted defect: the function has a grace of zero, and readers expect seven days."""
     machine = Machine()
     machine.begin()
     machine.env.policy = Policy(2, 0.0)

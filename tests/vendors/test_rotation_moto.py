@@ -1,9 +1,9 @@
-"""The moves of labels, checked a second time: every write of a rotation also goes to moto's Secrets Manager, and after each
-both must hold the same versions with the same labels.
+"""The moves of labels, checked with a second implementation: every write of a rotation also goes to moto's Secrets Manager, and
+afterwards both must have the same versions with the same labels.
 
-moto lets through what AWS refuses (a label that is moved without being taken from where it is), has no empty versions, and
-leaves AWSPENDING where it is when a rotation has ended. The first is refused by the strict stand-in before moto is asked; a
-version without a value is not compared; the third is done here as AWS does it.
+moto accepts moves that AWS refuses (from a version that doesn't have the label), has no empty versions, and keeps AWSPENDING
+after a rotation. So the strict stand-in refuses first, versions without a value are not compared, and the test removes
+AWSPENDING as AWS does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from staged_secrets import CURRENT, PENDING, PREVIOUS, StagedSecrets
 
 
 class Mirrored(StagedSecrets):
-    """`seen` counts comparisons."""
+    """Mirrors every write to moto. `seen` counts comparisons."""
 
     def begin(self, client):
         self.moto, self.seen = client, 0
@@ -80,7 +80,7 @@ def test_four_rotations_move_the_labels_in_moto_too(env, name):
     assert env.secrets.seen > 12
 
 
-def test_a_label_that_is_on_another_version_would_be_seen(env):
+def test_a_label_on_another_version_is_found(env):
     env.rotate("kafka")
     version = env.secrets.all["kafka"].labelled(CURRENT)
     env.secrets.all["kafka"].versions[version][1].discard(CURRENT)

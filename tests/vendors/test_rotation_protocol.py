@@ -1,5 +1,4 @@
-"""Secrets Manager's protocol as AWS documents it: each guard's outcome, steps that come again or in another order, and the
-call that only tests."""
+"""Secrets Manager's protocol as AWS documents it: preconditions of each step, repeated and reordered steps, and the test call."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ def env():
 
 
 def shape(env):
-    """Everything that a step could change: versions with labels, and keys at the vendors."""
+    """Return everything that a step could change: versions with labels, and keys at the vendors."""
     versions = {
         name: {one: sorted(labels) for one, (_, labels, _) in held.versions.items()} for name, held in env.secrets.all.items()
     }
@@ -91,8 +90,8 @@ def test_each_step_returns_what_it_did(env, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_call_that_only_tests_passes_on_a_value_never_rotated(env, name):
-    """The version that Secrets Manager makes for it is empty, or a copy; afterwards it goes away again."""
+def test_the_test_call_accepts_a_value_that_was_never_rotated(env, name):
+    """Secrets Manager creates an empty version or a copy for this call, and removes it afterwards."""
     version = env.secrets.start(name)
     before = shape(env)
     assert env.step(name, "testSecret", version) == "tested the current key"
@@ -102,14 +101,14 @@ def test_the_call_that_only_tests_passes_on_a_value_never_rotated(env, name):
     assert shape(env) == before
 
 
-def test_the_call_that_only_tests_fails_where_the_current_key_does_not_work(env):
+def test_the_test_call_fails_if_the_current_key_does_not_work(env):
     version = env.secrets.start("kafka")
     del env.confluent.organization.api_keys[env.fields("kafka")["apiKey"]]
     refused(env, "kafka", "testSecret", version, "ROT-NOT-THERE")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_labels_end_as_aws_wants_them(env, name):
+def test_labels_end_as_aws_requires(env, name):
     held, first = env.secrets.all[name], env.secrets.all[name].labelled(CURRENT)
     version = env.rotate(name)
     assert {one: labels for one, (_, labels, _) in held.versions.items()} == {first: {PREVIOUS}, version: {CURRENT}}
@@ -145,7 +144,7 @@ def test_r3_steps_out_of_order_are_refused(env, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_r9_a_pending_version_that_is_good_is_used_by_the_next_rotation(env, name):
-    """However late that comes: the key that is replaced still has its whole grace from then on."""
+    """However late that is, the replaced key has its whole grace from then on."""
     version = env.secrets.start(name)
     for step in STEPS[: 2 if name == "snowflake" else 1]:
         env.step(name, step, version)
@@ -153,7 +152,7 @@ def test_r9_a_pending_version_that_is_good_is_used_by_the_next_rotation(env, nam
     replaced = env.fields(name)
     for step in STEPS:
         env.step(name, step, env.secrets.start(name))
-    assert env.secrets.all[name].labelled(CURRENT) == version  # and Secrets Manager never heard of its end
+    assert env.secrets.all[name].labelled(CURRENT) == version  # and Secrets Manager never received its end
     env.clock.sleep(2 * DAY)
     for _ in range(2):
         env.try_rotating(name, tries=1)
@@ -161,7 +160,7 @@ def test_r9_a_pending_version_that_is_good_is_used_by_the_next_rotation(env, nam
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_r9_a_pending_version_that_was_detached_manually_stands_in_nobody_s_way(env, name):
+def test_r9_a_pending_version_that_was_detached_manually_blocks_no_rotation(env, name):
     env.rotate(name)
     env.clock.sleep(31 * DAY)
     version = env.secrets.start(name)
@@ -199,7 +198,7 @@ def test_r10_a_pending_key_that_was_taken_out_of_its_slot_is_set_again(env):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_r17_no_key_is_made_for_a_secret_that_is_about_to_go(env, name):
+def test_r17_no_key_is_created_for_a_secret_that_is_scheduled_for_deletion(env, name):
     version = env.secrets.start(name)
     env.secrets.all[name].deleted = True
     refused(env, name, "createSecret", version, "ROT-DELETED")
@@ -207,7 +206,7 @@ def test_r17_no_key_is_made_for_a_secret_that_is_about_to_go(env, name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("operation", ["GetSecretValue", "PutSecretValue"])
-def test_r17_no_key_is_left_where_kms_says_no(env, name, operation):
+def test_r17_no_key_is_left_when_kms_refuses(env, name, operation):
     version, before = env.secrets.start(name), sorted(env.confluent.organization.api_keys)
 
     def denied(asked, call):
@@ -215,7 +214,7 @@ def test_r17_no_key_is_left_where_kms_says_no(env, name, operation):
             raise aws_error("AccessDeniedException")
         return call()
 
-    env.secrets._meet = denied
+    env.secrets._on_call = denied
     with pytest.raises(LakeferryError) as raised:
         env.step(name, "createSecret", version)
     assert "AccessDeniedException" in str(raised.value)
@@ -224,7 +223,7 @@ def test_r17_no_key_is_left_where_kms_says_no(env, name, operation):
 
 
 @pytest.mark.parametrize("happened", [True, False])
-def test_r18_the_move_of_the_label_is_the_commit_and_is_read_again(env, happened):
+def test_r18_moving_the_label_is_the_commit_and_is_read_back(env, happened):
     version = env.secrets.start("kafka")
     for step in STEPS[:3]:
         env.step("kafka", step, version)
@@ -236,13 +235,13 @@ def test_r18_the_move_of_the_label_is_the_commit_and_is_read_again(env, happened
             raise aws_error("ThrottlingException")
         return call()
 
-    meet, env.secrets._meet = env.secrets._meet, broken
+    on_call, env.secrets._on_call = env.secrets._on_call, broken
     if happened:
         assert env.step("kafka", "finishSecret", version) == "current"
     else:
         with pytest.raises(Transient):
             env.step("kafka", "finishSecret", version)
-        env.secrets._meet = meet
+        env.secrets._on_call = on_call
         assert env.step("kafka", "finishSecret", version) == "current"
     assert env.secrets.all["kafka"].labelled(CURRENT) == version
 
@@ -267,7 +266,7 @@ def test_a_cross_account_token_is_passed_on_and_never_shown(env):
     env.secrets.put_secret_value = lambda **given: asked.update(given) or put(**given)
     env.ask(Step="createSecret", SecretId="snowflake", ClientRequestToken=version, RotationToken="canary-of-aws")
     assert asked["RotationToken"] == "canary-of-aws"
-    assert "canary" not in env.said.getvalue()
+    assert "canary" not in env.log.getvalue()
 
 
 def test_a_secret_in_another_form_is_reported_by_its_fields(env):
@@ -284,7 +283,7 @@ def test_a_secret_without_a_value_is_reported(env):
 
 
 def expired(env, *names):
-    """What the call by the clock revokes, of each secret."""
+    """Return what the scheduled call revokes, by secret."""
     result = env.ask(operation="revoke_expired", secrets=list(names))
     return [one["revoked"] for one in result["secrets"]]
 
@@ -328,12 +327,12 @@ def test_no_key_is_revoked_while_a_rotation_is_under_way(env, name, steps):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_rotation_that_runs_between_any_two_calls_keeps_its_key(env, name):
-    """In a Snowflake user's slot, the new key takes the place of the expired one."""
+    """In a Snowflake user's slot, the new key replaces the expired one."""
     env.rotate(name)
     env.clock.sleep(31 * DAY)
-    begun = env.steps.count
+    start = env.steps.count
     expired(env, name)
-    calls = env.steps.count - begun
+    calls = env.steps.count - start
     # The last call of all removes the key. Snowflake has no statement that removes a key only while it is the expected one.
     for number in range(1, calls + (name == "kafka")):
         env.rotate(name)
@@ -371,7 +370,7 @@ def test_expired_keys_stay_where_the_current_key_does_not_work(env, name):
     assert env.exists(env.fields(name, PREVIOUS))
 
 
-def test_one_secret_that_fails_does_not_keep_the_others_from_being_looked_at(env):
+def test_one_failing_secret_does_not_stop_the_check_of_others(env):
     replaced = env.fields("snowflake")
     env.rotate("snowflake")
     env.clock.sleep(8 * DAY)

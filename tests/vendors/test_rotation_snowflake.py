@@ -1,4 +1,4 @@
-"""Key pairs of Snowflake: the service tells which slot is free, foreign keys are never overwritten, clocks may differ."""
+"""Snowflake's key pairs: the free slot comes from the service, foreign keys are never overwritten, clocks may differ."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def env():
 
 
 def set_by_hand(env, slot, pair=None):
-    """A key that the secret knows nothing of."""
+    """Set a key that the secret doesn't contain."""
     pair = pair or pair_of(pool()[-1])
     env.run_sql(f"ALTER USER {USER} SET {slot}='{pair.public}'")
     return pair.fingerprint
@@ -104,10 +104,10 @@ def test_a_slot_that_was_emptied_manually_is_filled(env):
     assert env.accepts(env.fields("snowflake"))
 
 
-@pytest.mark.parametrize("said", ["0", "1", "2", "nonsense"])
-def test_r7_a_counter_in_the_secret_is_not_believed(env, said):
+@pytest.mark.parametrize("number", ["0", "1", "2", "nonsense"])
+def test_r7_a_counter_in_the_secret_is_ignored(env, number):
     held = env.secrets.all["snowflake"]
-    value = json.dumps({**env.fields("snowflake"), "active_key_number": said})
+    value = json.dumps({**env.fields("snowflake"), "active_key_number": number})
     held.versions[held.labelled(CURRENT)][0] = value
     for _ in range(3):
         env.rotate("snowflake")
@@ -124,14 +124,14 @@ def test_r12_clocks_that_differ_are_measured_and_corrected(env, skew):
     assert env.accepts(env.fields("snowflake"))
 
 
-def test_r12_an_error_tells_how_far_the_clocks_are_apart(env):
+def test_r12_the_error_has_the_difference_of_the_clocks(env):
     set_by_hand(env, FIRST)
     env.snowflake.account.clock.advance(5000)
     assert "Snowflake's clock is +5000 s from the function's" in refused(env, "ROT-LOCKED-OUT")
 
 
 @pytest.mark.parametrize("form", ["lower", "dotted", "regioned"])
-def test_r13_accounts_and_users_are_named_as_tokens_want_them(env, form):
+def test_r13_accounts_and_users_have_the_form_that_tokens_need(env, form):
     identifier, name = env.snowflake.account.identifier, env.snowflake.account.name
     account = {"lower": identifier.lower(), "dotted": identifier.replace("-", "."), "regioned": f"{name}.eu-west-1.aws"}[form]
     held = env.secrets.all["snowflake"]
@@ -182,7 +182,7 @@ def test_r19_a_key_that_can_not_be_read_is_reported_without_it(env, bad):
     assert "canary" not in result
 
 
-def test_r19_a_pair_that_does_not_fit_itself_is_never_stored():
+def test_r19_an_inconsistent_pair_is_never_stored():
     good, other = map(pair_of, pool()[:2])
     assert keypair.verify_key_pair(good) is good
     with pytest.raises(UnusableKey):

@@ -1,4 +1,4 @@
-"""docs/how-to/rotate.md as it stands there: each command is run, and prints what the page says it prints."""
+"""docs/how-to/rotate.md is correct: each command runs and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simulators.confluent.organization import Delays
 from simulators.confluent.server import ConfluentCloud
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "rotate.md"
-#: What is another one each time.
+#: Values that differ in each run.
 _VARIES = [
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "VERSION"),
     (re.compile(r"(secret:lakeferry/kafka)-\w{6}"), r"\1"),
@@ -27,13 +27,13 @@ _VARIES = [
 
 
 class Terminal:
-    """Runs what the page shows: the few commands of AWS's own tool that it needs, and `cat`."""
+    """Runs the commands of the page: `lakeferry`, some of AWS's tool, and `cat`."""
 
     def __init__(self, deployment):
         self.deployment, self.files = deployment, {}
 
     def run(self, line):
-        """What the command prints, as JSON."""
+        """Return what the command prints, as JSON."""
         tool, *words = shlex.split(line)
         if tool == "cat":
             return self.files[words[0]]
@@ -55,7 +55,7 @@ class Terminal:
 
 
 def options(words):
-    """By the names of the API, and the file that the answer goes to."""
+    """Return the parameters by their names in the API, and the file for the output."""
     given, file = {}, ""
     while words:
         word = words.pop(0)
@@ -69,7 +69,7 @@ def options(words):
 
 
 def shown():
-    """Each command of the page with the text that stands below it."""
+    """Return each command of the page with the output below it."""
     for fence in docs_reader.fences(PAGE):
         if fence.language == "console":
             for command, _, below in (part.partition("\n") for part in fence.text.split("$ ")[1:]):
@@ -77,7 +77,7 @@ def shown():
 
 
 def plain(text):
-    """With what varies taken out, and versions in the order of their labels."""
+    """Replace varying values, and order versions by their labels."""
     for pattern, instead in _VARIES:
         text = pattern.sub(instead, text)
     return sorted(text.split()) if "AWSPREVIOUS" in text else text.split()
@@ -95,7 +95,7 @@ def deployment(aws):
         yield made
 
 
-def test_the_page_does_what_it_says(deployment):
+def test_the_commands_print_what_the_page_shows(deployment):
     terminal, commands = Terminal(deployment), list(shown())
     assert [command.split()[0] for command, _ in commands].count("aws") == 6
     leaked = []

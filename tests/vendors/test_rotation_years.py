@@ -1,11 +1,11 @@
-"""A few months of all credentials with readers of all ages; `python -m benchmarks.rotation` does the same for three years."""
+"""Some months of rotation with readers of all ages; `python -m benchmarks.rotation` simulates three years."""
 
 from __future__ import annotations
 
 from rotation_years import NAMES, Years
 
 
-def test_no_reader_that_keeps_to_its_age_is_ever_refused():
+def test_no_reader_that_respects_the_grace_is_refused():
     result = Years(readers=30, every_hours=12).live(months=4)
     assert result.rotations == 4 * len(NAMES)
     assert result.logins > 8_000

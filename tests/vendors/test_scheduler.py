@@ -1,5 +1,7 @@
-"""CloudFormation's side of the talk, as it may go: stacks that are made, changed, rolled back, cancelled and deleted, with
-events that come twice, late, in the wrong order and with invented ids. Two stacks share an account and an organization."""
+"""CloudFormation's calls in random order: stacks are created, changed, rolled back, cancelled and deleted.
+
+Events come twice, late, reordered and with invented ids. Two stacks share an account and an organization.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,13 @@ values = st.integers(0, 3)
 
 @functools.cache
 def shared():
-    """What both stacks' resources lie in: the same for every run of the machine."""
+    """Return what both stacks' resources need. It is the same for every run of the machine."""
     org = Organization()
     return org, kafka(org)[0], org.freeze()
 
 
-class Told:
-    """What CloudFormation answers when it is asked."""
+class StackStates:
+    """The states that CloudFormation returns."""
 
     def __init__(self):
         self.back, self.creating = set(), set()
@@ -48,12 +50,12 @@ class Scheduler(RuleBasedStateMachine):
         self.org, self.where, frozen = shared()
         self.org.thaw(frozen)
         self.base = self.org.objects()
-        self.org.invocations.stacks = self.result = Told()
-        self.live = {}  # (stack, logical id) of what shall be there: its Resource
+        self.org.invocations.stacks = self.result = StackStates()
+        self.live = {}  # the wanted Resources by (stack, logical id)
         self.ids = {}
         self.history = []
 
-    # What CloudFormation does
+    # --- CloudFormation's calls
 
     @rule(stack=stacks, name=names, value=values, twice=st.booleans())
     @precondition(lambda self: len(self.live) < len(STACKS) * len(LOGICAL))
@@ -71,13 +73,13 @@ class Scheduler(RuleBasedStateMachine):
 
     @rule(stack=stacks, name=names, value=values, polls=st.integers(0, 6), invented=st.booleans())
     def cancel_a_create(self, stack, name, value, polls, invented):
-        """CloudFormation waits no longer: the object goes, under the id that was given or under one that it made up."""
+        """CloudFormation stops waiting, and deletes the object by the id that it got, or by one that it made up."""
         one = self.fresh(stack, name, value)
         if one is None:
             return
         event = self.asked(one, one.event("Create"))
         with self.waited_for(one):
-            given = self.begun(event, polls)
+            given = self.start_and_abandon(event, polls)
         one.physical_id = f"{stack}-{name}-1ABCDEF" if invented else given
         self.run(one, self.asked(one, one.event("Delete")))
 
@@ -105,20 +107,20 @@ class Scheduler(RuleBasedStateMachine):
 
     @rule(stack=stacks, name=names, value=values, polls=st.integers(0, 6))
     def cancel_an_update(self, stack, name, value, polls):
-        """Rolled back before CloudFormation heard of its end."""
+        """CloudFormation rolls back before it gets the update's result."""
         one = self.live.get((stack, name))
         if one is None:
             return
         old, new = one.properties, self.properties(stack, name, value)
         one.properties = new
         with self.waited_for(one):
-            self.begun(self.asked(one, one.event("Update", old)), polls)
+            self.start_and_abandon(self.asked(one, one.event("Update", old)), polls)
         self.roll_back(one, one.physical_id, old, new)
         self.note(stack, name)
 
     @rule(stack=stacks, name=names, value=values)
     def roll_a_finished_update_back(self, stack, name, value):
-        """Another resource of the stack failed after this one was done."""
+        """Another resource of the stack fails after this update."""
         one = self.live.get((stack, name))
         if one is None:
             return
@@ -144,7 +146,7 @@ class Scheduler(RuleBasedStateMachine):
         for name in LOGICAL:
             self.delete(stack, name)
 
-    # What the wires between do
+    # --- repeated and late delivery
 
     @rule(which=st.integers(0, 1000), only_complete=st.booleans())
     @precondition(lambda self: self.history)
@@ -156,10 +158,10 @@ class Scheduler(RuleBasedStateMachine):
     def wait(self, hours):
         self.org.clock.sleep(hours * 3600)
 
-    # What must hold whatever happened
+    # --- the invariant
 
     @invariant()
-    def what_is_there_is_what_is_wanted(self):
+    def objects_are_the_wanted_ones(self):
         if not hasattr(self, "live"):
             return
         self.org.settle()
@@ -167,7 +169,7 @@ class Scheduler(RuleBasedStateMachine):
         kinds = [LOGICAL[name] for _, name in self.live]
         assert len(new) == len(kinds), (sorted(new), sorted(self.live))
         assert self.base <= self.org.objects()
-        wanted = sorted(_worth(name, one.properties) for (_, name), one in self.live.items())
+        wanted = sorted(_expected(name, one.properties) for (_, name), one in self.live.items())
         assert sorted(self.found(new)) == wanted
         assert not self.org.leaks()
 
@@ -192,14 +194,14 @@ class Scheduler(RuleBasedStateMachine):
             return
         for stack in STACKS:
             self.delete_a_stack(stack)
-            self.what_is_there_is_what_is_wanted()
+            self.objects_are_the_wanted_ones()
         assert self.org.objects() == self.base
 
-    # How
+    # --- helpers
 
     @contextmanager
     def waited_for(self, one):
-        """CloudFormation shows the resource as being created or updated."""
+        """Make CloudFormation show the resource as being created or updated."""
         self.result.creating.add((one.stack_id, one.logical_id))
         try:
             yield
@@ -234,7 +236,7 @@ class Scheduler(RuleBasedStateMachine):
             self.history[self.history.index(event)] = {**event, "PhysicalResourceId": physical_id}
         return physical_id
 
-    def begun(self, event, polls):
+    def start_and_abandon(self, event, polls):
         answer = self.org.invocations.on_event(event)
         known = {**event, **answer}
         for _ in range(polls):
@@ -251,14 +253,14 @@ class Scheduler(RuleBasedStateMachine):
         self.result.back.discard(one.stack_id)
 
     def clean_up(self, one, before, properties):
-        """CloudFormation deletes what was replaced, and what a rollback made superfluous."""
+        """Delete a replaced object, or one that a rollback made superfluous, as CloudFormation does."""
         if before != one.physical_id:
             goes = {**one.event("Delete", PhysicalResourceId=before)}
             goes["ResourceProperties"] = {"kind": one.kind, **properties}
             self.run(one, self.asked(one, goes))
 
     def deliver(self, event, *, only_complete=False):
-        """Once more, or for the first time when nobody waits for it any more: it may fail, and may do no harm."""
+        """Deliver an event again, or late. It may fail, and must change nothing."""
         try:
             answer = event if only_complete else self.org.invocations.on_event(event)
             self.org.invocations.is_complete({"PhysicalResourceId": "", **event, **answer})
@@ -266,7 +268,7 @@ class Scheduler(RuleBasedStateMachine):
             pass
 
     def note(self, stack, name):
-        """The vendor's ids of what was not touched stay what they are: nobody makes another stack's objects anew."""
+        """Check that the ids of all other objects are unchanged, and remember them."""
         for (other, logical), one in self.live.items():
             object_id = self.org.invocations.lifecycle().states.read(f"{one.stack_id}|{one.physical_id}").facts.object_id
             if (other, logical) != (stack, name):
@@ -274,8 +276,8 @@ class Scheduler(RuleBasedStateMachine):
             self.ids[other, logical] = object_id
 
 
-def _worth(name, properties):
-    """The properties of one resource, in the words of `found`."""
+def _expected(name, properties):
+    """Return a resource's properties in the form of `found`."""
     if name == "Topic":
         return name, properties["topic"], properties["config"]["retention.ms"]
     return name, str(properties[{"Account": "description", "Link": "role_arn", "Pool": "max_cfu"}[name]])

@@ -1,4 +1,4 @@
-"""Subjects in a Schema Registry that a deployment shares with others."""
+"""Subjects in a Schema Registry that deployments share."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def org():
 
 
 def registry(org):
-    """The subjects of the only environment, and the properties of a schema of ours there."""
+    """Return the subjects of the only environment, and the properties of a schema in it."""
     given = {**registry_key(org, cluster(org)["environment_id"]), "subject": SUBJECT, "schema": WIDER}
     (found,) = org.simulation.organization.schema_registries.values()
     return found.schemas, given
 
 
 @pytest.mark.parametrize("compatibility", ["", "FULL"])
-def test_a_subject_that_exists_is_neither_changed_nor_deleted(org, compatibility):
+def test_an_existing_subject_is_neither_changed_nor_deleted(org, compatibility):
     schemas, given = registry(org)
     schemas.register(SUBJECT, Schema("AVRO", SCHEMA, ()))
     one = org.resource("schema", "It", compatibility=compatibility, delete_permanently="true", **given)
@@ -39,7 +39,7 @@ def test_a_subject_that_exists_is_neither_changed_nor_deleted(org, compatibility
     assert schemas.levels == {}
 
 
-def test_a_subject_that_somebody_made_after_ours_was_deleted_is_theirs(org):
+def test_a_subject_that_somebody_created_after_ours_was_deleted_is_kept(org):
     schemas, given = registry(org)
     one = org.resource("schema", "It", delete_permanently="true", **given)
     one.create()
@@ -52,7 +52,7 @@ def test_a_subject_that_somebody_made_after_ours_was_deleted_is_theirs(org):
 
 
 @pytest.mark.parametrize(("permanently", "restorable"), [("false", [SUBJECT]), ("true", [])])
-def test_only_a_deployment_that_leaves_nothing_deletes_its_subject_for_good(org, permanently, restorable):
+def test_only_a_deployment_that_keeps_nothing_deletes_its_subject_permanently(org, permanently, restorable):
     schemas, given = registry(org)
     one = org.resource("schema", "It", delete_permanently=permanently, **given)
     one.create()

@@ -1,4 +1,4 @@
-"""Two hundred resources at once against a vendor that takes few calls a minute: they get through, without a storm."""
+"""Two hundred resources at once, against a vendor that accepts few calls a minute, succeed with few retries."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from confluent_environment import Organization
 
 RESOURCES = 200
 EVERY = 5
-MINIMUM = 3  # calls of one service account: look, look again, make
+MINIMUM = 3  # calls of one service account: list, list again, create
 
 
 @pytest.mark.parametrize("headers", [True, False])
-def test_all_get_through_with_few_calls_more_than_are_needed(headers):
+def test_all_resources_are_created_with_few_extra_calls(headers):
     org = Organization()
     org.simulation.limit.calls, org.simulation.limit.seconds, org.simulation.limit.headers = 120, 60.0, headers
     waiting = [org.resource("service_account", f"Account{number}") for number in range(RESOURCES)]

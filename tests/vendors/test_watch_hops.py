@@ -1,4 +1,4 @@
-"""The watch at each hop, against a table that Tableflow wrote, the catalog that shows it, and both vendors' simulators."""
+"""The watch's measurements at each hop: a table by Tableflow, its catalog, and both vendors' simulators."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def lake(side, ahead=0.0, **changed):
 
 
 def commit(side, table="things"):
-    """Another snapshot."""
+    """Commit another snapshot."""
     keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": side._server.region}
     endpoints = {"glue.endpoint": side._server.url, "s3.endpoint": side._server.url, "glue.skip-name-validation": "true"}
     opened = load_catalog("lake", type="glue", **endpoints, **keys).load_table((NAMESPACE, table))
@@ -84,13 +84,13 @@ def pointer(side, table="things"):
     return side.aws.glue.get_table(DatabaseName=NAMESPACE, Name=table)["Table"]
 
 
-def test_iceberg_and_glue_tell_the_age_of_the_snapshot_that_each_shows(side):
+def test_iceberg_and_glue_report_the_age_of_their_snapshot(side):
     assert lake(side, ahead=5).glue_age("things") == pytest.approx(5, abs=0.1)
     assert lake(side, ahead=5).iceberg_age("things") == pytest.approx(5, abs=0.1)
 
 
-def test_glue_that_stays_behind_is_seen_though_the_lake_is_fresh(side):
-    """What a catalog integration that is broken looks like: Glue is put back to the metadata of before."""
+def test_outdated_metadata_in_glue_is_found_although_the_lake_is_fresh(side):
+    """A broken catalog integration looks like this: Glue points at older metadata."""
     before = pointer(side, "others")["Parameters"]["metadata_location"]
     commit(side, "others")
     after = pointer(side, "others")
@@ -114,7 +114,7 @@ def test_a_table_that_glue_does_not_have_is_reported(side):
     assert raised.value.row is monitoring_errors.NO_TABLE
 
 
-def test_snowflake_tells_the_age_of_the_snapshot_that_it_shows_to_a_reader_without_a_warehouse(side):
+def test_a_reader_without_a_warehouse_gets_the_age_of_snowflakes_snapshot(side):
     watch = SnowflakeTables(lambda: snowflake(side), lambda: time.time() + 7 * HOUR)
     assert watch.age("LAKE.RAW.THINGS") == pytest.approx(7, abs=0.2)
 
@@ -135,7 +135,7 @@ def test_a_table_that_snowflake_no_longer_follows_is_reported_with_its_reason(si
 
 @pytest.fixture(scope="module")
 def org():
-    """A cluster with two topics, and an account that may see numbers."""
+    """A cluster with two topics, and an account that may read metrics."""
     made = Organization()
     made.where = confluent_lives.tableflow(made)
     place = {name: made.where[name] for name in ("environment_id", "cluster_id")}
@@ -182,7 +182,7 @@ def test_a_topic_is_as_old_as_the_last_hour_in_which_it_got_records(org):
 
 
 def test_a_table_is_stopped_while_tableflow_has_suspended_or_failed_it(org):
-    """Seen with the rights of the watch's own account, which may change nothing."""
+    """The watch's own account, which may change nothing, can see it."""
     (table,) = org.simulation.organization.tableflow_topics.values()
     assert tables(org).stopped("orders") == 0
     for planted in ({"suspended": True}, {"phase": "FAILED", "message": "Access Denied"}):
@@ -198,7 +198,7 @@ def test_a_table_is_stopped_while_tableflow_has_suspended_or_failed_it(org):
         plane.delete(f"{ROUTE}/orders", **{"environment": environment, "spec.kafka_cluster": cluster})
 
 
-def test_a_table_that_is_not_there_or_may_not_be_seen_is_reported(org):
+def test_a_missing_or_invisible_table_is_reported(org):
     with pytest.raises(LakeferryError) as raised:
         tables(org).stopped("silent")
     assert raised.value.row is monitoring_errors.NO_TABLEFLOW
@@ -218,8 +218,8 @@ def test_rows_that_tableflow_skips_or_logs_are_counted_for_an_hour_at_least(org)
     assert (watch().skipped(), watch().logged("silent")) == (0, 0)
 
 
-def test_a_table_that_nobody_has_written_yet_is_as_old_as_itself(org):
-    """Else a deployment whose producers have not begun would start with alarms."""
+def test_a_table_without_records_is_as_old_as_its_creation(org):
+    """Otherwise a deployment without producers would start with alarms."""
 
     def nothing():
         raise LakeferryError(monitoring_errors.NO_COMMIT, "orders")
@@ -236,7 +236,7 @@ def test_a_record_of_this_hour_makes_a_topic_new(org):
     assert KafkaTopics(lambda: plane(org), org.where["cluster_id"], org.clock.time).age("orders") == 0
 
 
-def test_a_key_that_may_not_see_numbers_fails_for_each_topic_with_one_call(org):
+def test_a_key_without_access_to_metrics_fails_for_each_topic_with_one_call(org):
     org.wire.calls.clear()
     watch = KafkaTopics(lambda: plane(org, "kafka-key"), org.where["cluster_id"], org.clock.time)
     for topic in ("orders", "silent"):
@@ -246,8 +246,8 @@ def test_a_key_that_may_not_see_numbers_fails_for_each_topic_with_one_call(org):
 
 
 @pytest.mark.parametrize("fault", [{"fault": "error", "status": 503}, {"fault": "error", "status": 403}, {"fault": "cut"}])
-def test_one_hop_that_is_down_hides_no_other(org, side, fault):
-    """Confluent fails; the lake, Glue and Snowflake are seen all the same, and only Confluent's aggregate stays away."""
+def test_one_unavailable_hop_does_not_hide_others(org, side, fault):
+    """Confluent fails. The lake, Glue and Snowflake are measured, and only Confluent's aggregate is missing."""
     org.disturb(**fault, times=0)
     try:
         topics = KafkaTopics(lambda: plane(org), org.where["cluster_id"], org.clock.time)

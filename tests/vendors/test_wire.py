@@ -1,11 +1,11 @@
-"""Calls that stay in this process end as calls over a socket do, whatever happens on the way."""
+"""In-process calls end like calls over a socket, for every fault of the network."""
 
 from __future__ import annotations
 
 import pytest
 from confluent_environment import STEADY, Organization
 from matrix import FAULTS, LISTS
-from resource_environment import TurnedClock
+from resource_environment import ManualClock
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError
@@ -30,7 +30,7 @@ def org():
 
 
 def ended(session, url, key):
-    """How a write and then a read ended, the read being struck."""
+    """Return how a write and the read after it ended, with a fault at the read."""
     key = ApiKey(key["cloud_api_key"], Secret(key["cloud_api_secret"]))
     try:
         answer = session.call("GET", url + "/org/v2/environments", key=key)
@@ -41,7 +41,7 @@ def ended(session, url, key):
 
 
 def session(wire=None):
-    clock = TurnedClock()
+    clock = ManualClock()
     return Session(Deadline(clock, clock.time() + 3600), timeouts=QUICK, retry=STEADY, adapter=wire)
 
 

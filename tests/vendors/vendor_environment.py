@@ -1,4 +1,4 @@
-"""A deployment's Lambdas and a vendor's simulator on one virtual clock, which can be frozen and thawed."""
+"""A deployment's Lambda functions and a vendor's simulator on one virtual clock. The state can be frozen and restored."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ import io
 import json
 
 import requests
-from resource_environment import Invocations, MemorySecrets, Resource, TurnedClock
+from resource_environment import Invocations, ManualClock, MemorySecrets, Resource
 from wire import InProcessWire
 
 from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.shared.http import RetryPolicy
 from simulators.core.faults import FaultInjector
 
-#: Half of the longest wait each time, so that a life is the same life whenever it is lived.
+#: Always half of the longest wait, so that repeated lives are equal.
 STEADY = RetryPolicy(spread=lambda: 0.5)
-#: Seconds after which everything that a vendor takes its time for is done.
+#: Seconds after which all asynchronous work of a vendor has ended.
 LONG = 900.0
 
 
 class VendorEnvironment:
-    """What both vendors' worlds have. A vendor's own tells `url`, `connect`, `objects`, `state` and `take`."""
+    """What both vendors' environments share. A subclass has `url`, `connect`, `objects`, `state` and `take`."""
 
     checked = None
     settles = LONG
 
     def __init__(self, application, types=RESOURCE_TYPES):
-        self.clock = TurnedClock(self.pass_time)
+        self.clock = ManualClock(self.pass_time)
         self.wire = InProcessWire(FaultInjector(application), self.clock.sleep)
         self._controls = requests.Session()
         self._controls.mount("http://", self.wire)
         self.secrets = MemorySecrets()
-        self.said = io.StringIO()
-        self.invocations = Invocations(self.connect, clock=self.clock, secrets=self.secrets, types=types, said=self.said)
+        self.log = io.StringIO()
+        self.invocations = Invocations(self.connect, clock=self.clock, secrets=self.secrets, types=types, log=self.log)
         self.made = {}
 
     def close(self):
@@ -51,14 +51,16 @@ class VendorEnvironment:
         return name
 
     def disturb(self, **rule):
-        """Put this rule of the fault injector in place of all that were there; without one, none is."""
+        """Replace all rules of the fault injector by this one, or remove them."""
         self._controls.put(self.url + "/_simulator/faults", json={"rules": [rule] if rule else []}).raise_for_status()
 
     def leaks(self):
-        """Secrets that were ever known and stand in what was written since the last `thaw`: log, answers, ledger, requests'
-        addresses. Each by its first letters, and where."""
+        """Return every secret, of any time, that was written since the last `thaw`: to log, answers, ledger or addresses.
+
+        Each is given by its first letters, and where it was written.
+        """
         written = {
-            "the log": self.said.getvalue(),
+            "the log": self.log.getvalue(),
             "answers and exceptions": "\n".join(self.invocations.answers),
             "the ledger": json.dumps(self.invocations.documents.rows),
             "addresses": "\n".join(call.path for call in self.wire.calls),
@@ -66,15 +68,15 @@ class VendorEnvironment:
         return [f"{secret[:6]}… in {where}" for where, text in written.items() for secret in self.known() if secret in text]
 
     def known(self):
-        """Every secret that there is or was."""
+        """Return every secret that exists or existed."""
         return {json.loads(value)[self.SECRET_FIELD] for value in self.secrets.ever}
 
     def settle(self):
-        """Let the vendor end what it has begun."""
+        """Let the vendor end its asynchronous work."""
         self.clock.sleep(self.settles)
 
     def freeze(self):
-        """What `thaw` goes back to. Nothing may be under way: what is due later can't be copied."""
+        """Return the state for `thaw`. No asynchronous work may be pending, because it can't be copied."""
         self.settle()
         return copy.deepcopy(self._all(), self.uncopied())
 
@@ -85,11 +87,11 @@ class VendorEnvironment:
         self.disturb()
         self.wire.calls.clear()
         self.invocations.answers.clear()
-        self.said.seek(0)
-        self.said.truncate()
+        self.log.seek(0)
+        self.log.truncate()
 
     def uncopied(self):
-        """What stays the same, as deepcopy wants to be told."""
+        """Return deepcopy's memo with the objects that are not copied."""
         return {}
 
     def _all(self):

@@ -1,7 +1,7 @@
-"""A simulator behind the real HTTP session, without sockets: calls go to its ASGI application in this process.
+"""Connects the real HTTP session to a simulator without sockets: calls go to its ASGI application in this process.
 
-Thousands of lives of resources then take seconds. What a broken wire does (reset, an answer that breaks off or never ends)
-reaches the session as the same exceptions of urllib3 that a socket would raise; test_wire.py holds both against each other.
+Thousands of lives of resources then take seconds. Faults of the network (a reset, a response that is cut or never ends) reach the
+session as the exceptions of urllib3 that a socket would raise; test_wire.py compares both.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from requests.adapters import BaseAdapter, HTTPAdapter
 
 
 class Killed(BaseException):
-    """The Lambda's process ends here: nothing of it runs any more, so its lease is not given back."""
+    """The Lambda function's process ends here. Nothing else of it runs, so its lease is not returned."""
 
 
 class Sent(NamedTuple):
-    """A call as it was made. `path` has the query; `status` is 0 where no answer came."""
+    """A call. `path` includes the query; `status` is 0 without a response."""
 
     method: str
     path: str
@@ -39,12 +39,12 @@ class Sent(NamedTuple):
 
     @property
     def sort(self):
-        """The same for calls that are alike: what only names this one call is left out."""
+        """Return a key that similar calls share: without the ids of this call."""
         return self.method, re.sub(r"requestId=[^&]+|/statements/[0-9a-f-]+", "", self.path), self.statement, self.status
 
 
 class _Here(ThreadPoolExecutor):
-    """Runs what it is given at once, in the caller's thread."""
+    """Runs a function at once in the caller's thread."""
 
     def submit(self, function, /, *args, **kwargs):
         done = Future()
@@ -56,7 +56,7 @@ class _Here(ThreadPoolExecutor):
 
 
 class _Connection:
-    """What a web server's `send` belongs to; a fault injector that resets finds the transport here."""
+    """The object of a web server's `send`, in which the fault injector finds the transport to reset."""
 
     def __init__(self, request):
         self.messages = [{"type": "http.request", "body": _content(request), "more_body": False}]
@@ -87,7 +87,7 @@ class _Connection:
 
 
 class _Body(io.BytesIO):
-    """An answer's bytes; after the last one, `error` where it isn't whole."""
+    """A response's bytes. After the last one, raises `error` if the response is incomplete."""
 
     def __init__(self, content, error):
         super().__init__(content)
@@ -103,9 +103,9 @@ class _Body(io.BytesIO):
 
 
 class InProcessWire(BaseAdapter):
-    """`app` is a simulator's application with its fault injector before it. `on_hang` is told the seconds that a caller waited.
+    """`app` is a simulator's application behind its fault injector. `on_hang` is called with the seconds that a caller waited.
 
-    `calls` are those that were made; `killed_at` is the number of the call before or after which the caller's process dies.
+    `calls` has the calls so far; `killed_at` is the number of the call before or after which the caller's process dies.
     """
 
     def __init__(self, app, on_hang=lambda seconds: None):
@@ -117,7 +117,7 @@ class InProcessWire(BaseAdapter):
         self._building = HTTPAdapter()
 
     def close(self):
-        """A session ends with its invocation, the wire doesn't."""
+        """Do nothing: a session ends with its invocation, and the wire doesn't."""
 
     def end(self):
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
@@ -158,7 +158,7 @@ class InProcessWire(BaseAdapter):
         return self._building.build_response(request, raw)
 
     async def _exchange(self, request, connection):
-        """Whether the answer is held back."""
+        """Run the application. Return whether the response is held back."""
         task = asyncio.ensure_future(self.app(_scope(request), connection.receive, connection.send))
         for _ in range(50):
             await asyncio.sleep(0)
@@ -171,7 +171,7 @@ class InProcessWire(BaseAdapter):
 
 
 def _holds_list(body):
-    """Whether a fault injector could empty it, or repeat an item of it."""
+    """Return whether the body has a list that a fault injector could empty or extend."""
     try:
         return bool(json.loads(body)["data"])
     except (ValueError, TypeError, LookupError):
@@ -179,7 +179,7 @@ def _holds_list(body):
 
 
 def _statement(request):
-    """Of Snowflake's SQL API."""
+    """Return the statement of a request to Snowflake's SQL API."""
     return json.loads(request.body)["statement"] if request.path_url.startswith("/api/v2/statements?") else ""
 
 

@@ -2,7 +2,7 @@
 
 from aws_clients import error_of
 from probe_kit import probe
-from rotation_kit import echo, echoing_secret, steps_told
+from rotation_kit import echo, echoing_secret, recorded_steps
 
 
 @probe("secrets_versions")
@@ -33,7 +33,7 @@ def has_no_value_where_none_was_given(aws):
 def calls_the_function_in_four_steps(aws):
     name, token = echoing_secret(aws), "v" * 32
     aws.secrets.rotate_secret(SecretId=name, ClientRequestToken=token, RotationLambdaARN=echo(aws))
-    return steps_told(aws, name) == ["createSecret", "setSecret", "testSecret", "finishSecret"]
+    return recorded_steps(aws, name) == ["createSecret", "setSecret", "testSecret", "finishSecret"]
 
 
 @probe("secrets_rotation")
@@ -41,7 +41,7 @@ def tests_without_rotating(aws):
     """Only one step; its version is gone afterwards."""
     name = echoing_secret(aws)
     aws.secrets.rotate_secret(SecretId=name, RotationLambdaARN=echo(aws), RotateImmediately=False)
-    result = steps_told(aws, name)
+    result = recorded_steps(aws, name)
     return result == ["testSecret"] and len(aws.secrets.describe_secret(SecretId=name)["VersionIdsToStages"]) == 1
 
 
