@@ -109,7 +109,7 @@ class Doubling:
 
 def test_an_unwanted_object_is_found():
     before = past("service_account", types={"service_account": ResourceType(Doubling(), registry.CONFLUENT)})
-    with pytest.raises(AssertionError, match="there is"):
+    with pytest.raises(AssertionError, match="found"):
         live(before, "service_account")
     before.org.close()
 
