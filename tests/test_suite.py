@@ -42,7 +42,7 @@ def ran(tmp_path_factory):
     root = tmp_path_factory.mktemp("suite")
     (root / "test_planted.py").write_text(PLANTED)
     shutil.copy(ROOT / "tests" / "conftest.py", root / "conftest.py")
-    own = ["-p", "no:cacheprovider", "--timeout", "5", "-c", ROOT / "pyproject.toml", "--rootdir", root, root]
+    own = ["-p", "no:cacheprovider", "--timeout", "2", "-c", ROOT / "pyproject.toml", "--rootdir", root, root]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *own],
         cwd=ROOT,

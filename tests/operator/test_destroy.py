@@ -270,6 +270,7 @@ def test_our_objects_in_a_shared_environment_are_removed_and_it_is_kept(stand_in
     assert theirs in stand_ins.cloud.objects()["environments"]
 
 
+@pytest.mark.slow
 def test_subjects_in_a_shared_environment_are_kept_and_named(stand_ins):
     theirs = Planter(stand_ins.deployment()).make("environment", "Environment", name="the-platform-teams")
     ctx = stand_ins.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
@@ -294,6 +295,7 @@ def test_subjects_in_a_shared_environment_are_kept_and_named(stand_ins):
     assert (left_behind["name"], "is gone" in left_behind["why"]) == ("stock_trades-value", True)
 
 
+@pytest.mark.slow
 def test_keys_are_kept_until_every_object_could_be_listed(stand_ins, broken):
     theirs = Planter(stand_ins.deployment()).make("environment", "Environment", name="the-platform-teams")
     ctx = stand_ins.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')

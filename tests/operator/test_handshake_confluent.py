@@ -101,7 +101,7 @@ def test_every_check_of_a_deployment_passes(deployed):
     assert len(hops.look(deployed.ctx)) == 10
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("what", BREAKS)
 def test_the_broken_hop_is_named_and_after_the_repair_all_pass(deployed, what):
     broken, name, words = BREAKS[what]
@@ -166,6 +166,7 @@ def table(deployed):
     assert problems_of(deployed) == []
 
 
+@pytest.mark.slow
 def test_a_table_with_a_failed_catalog_is_given_up_with_confluents_message(deployed, table):
     before = deployed.ctx.clock.time()
     with pytest.raises(LakeferryError, match="glue:CreateTable") as failed:

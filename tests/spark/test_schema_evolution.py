@@ -169,6 +169,7 @@ def test_a_field_that_would_lose_digits_is_refused(lake):
     assert "price is decimal(10,2) in the table, decimal(18,1) in the contract" in window["reason"]
 
 
+@pytest.mark.slow
 def test_partitioning_and_format_versions_change_no_byte(lake):
     """The same events are appended to a table of format 1, of format 2 with new partitioning, and of format 3."""
     filled(lake)

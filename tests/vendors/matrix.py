@@ -197,7 +197,7 @@ class Outcome(NamedTuple):
 
 
 #: The number of pairs that `make test` draws per type, fewer where an embedded AWS is needed. `make nightly` tries all.
-_DRAWN = {**dict.fromkeys(LIVES, 10), **dict.fromkeys(snowflake_lives.LAKESIDE, 4)}
+_DRAWN = {**dict.fromkeys(LIVES, 8), **dict.fromkeys(snowflake_lives.LAKESIDE, 4)}
 
 
 def campaign(kind, *, seed=None):
