@@ -45,7 +45,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/export.py": ("unit/test_which_windows unit/test_arguments", _KILL),
     "glue_jobs/outcomes.py": ("unit/test_multipart", "spark/test_values"),
     "glue_jobs/pseudonyms.py": ("spark/test_pseudonyms", "spark/test_key_leaks faults/test_keys"),
-    "glue_jobs/ranges.py": ("unit/test_multipart", "spark/test_ranges spark/test_events"),
+    "glue_jobs/ranges.py": ("unit/test_multipart", "spark/test_events spark/test_windows_of_time"),
     "glue_jobs/rows.py": ("spark/test_values", "spark/test_events spark/test_aggregates spark/test_schema_evolution"),
     "glue_jobs/runs.py": ("unit/test_publish unit/test_which_windows", _KILL),
     "glue_jobs/source.py": (

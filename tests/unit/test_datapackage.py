@@ -243,5 +243,5 @@ def test_the_package_names_its_export_and_window():
     assert document["lakeferry"]["window"]["label"] == "2026-W46"
     assert document["lakeferry"]["status"] == "complete"
     assert document["lakeferry"]["filters"] == [{"where": "status <> 'cancelled'", "reason": "Cancelled orders were not sold."}]
-    assert document["version"] == "1"
+    assert (document["title"], document["version"]) == ("Weekly sales", "1")
     assert document["contributors"] == [{"title": "sales-data team", "role": "publisher"}]

@@ -327,6 +327,10 @@ def test_all_mistakes_are_reported_at_once_each_with_its_line():
     assert str(bad.value).startswith(f"dev.toml: {len(bad.value.problems)} mistakes\n")
 
 
+def test_data_may_be_generated_from_a_schema_that_exists():
+    assert check.parse(changed(('datagen = "STOCK_TRADES"', 'datagen = "schema"')), name="dev.toml")
+
+
 def test_mistakes_of_an_export_are_reported_with_their_own_lines():
     found = mistakes(changed(('datagen = "STOCK', 'schema = "topics/store_orders.avsc"\ndatagen = "STOCK')))
     assert re.search(r"exports/daily_trades\.toml, line \d+, column\[\d+\]", found["exports[0].contract"])

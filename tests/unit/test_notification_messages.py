@@ -99,8 +99,9 @@ def test_empty_names_the_last_window_that_had_rows():
 
 def test_empty_without_a_file_names_the_last_file():
     former = [manifest(window=manifest()["window"] | {"label": label}) for label in ("2026-W43", "2026-W45", "2026-W44")]
-    env = notified(published(state="skipped", status="empty", rows={"rows": 0}), manifests=former)
+    env = notified(published(state="skipped", status="empty", rows={"rows": 0}, notes=["2 texts were cut."]), manifests=former)
     body = one(env.topics.bodies())
+    assert "Note: 2 texts were cut.\n" in body
     assert "The last file with rows is of 2026-W45:" in body
     assert KEY in body
 

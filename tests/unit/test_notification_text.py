@@ -41,6 +41,11 @@ def test_n9_letters_beyond_ascii_lose_their_accents_in_subjects_and_stay_in_text
     assert message.quoted("Verkäufe je Région") == "Verkäufe je Région"
 
 
+def test_a_long_line_is_cut_to_its_length():
+    assert message.one_line("x" * 30, 10) == "x" * 9 + "…"
+    assert message.one_line("x" * 10, 10) == "x" * 10
+
+
 @given(HOSTILE)
 def test_a_line_is_one_line_and_shows_hidden_characters(planted):
     made = message.one_line(planted)
