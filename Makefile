@@ -30,7 +30,7 @@ test-simulators:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m 'simulators and not deep' tests/simulators
 
-# The rehearsal with checks of its report and of the tutorial's transcript, and tests that start Java for themselves.
+# What `make test` leaves out for its time: the rehearsal, tests that start Java for themselves, and cases that were not drawn.
 test-slow:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
 	@$(BIN)/python -m pytest -m 'slow and not deep'
@@ -48,7 +48,7 @@ deployments:
 nightly:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m 'deep or simulators'
-	@$(BIN)/python -m pytest tests/spark tests/faults --master 'local-cluster[2,1,1024]'
+	@$(BIN)/python -m pytest -m 'not deep' tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 
 lint: setup
 	@$(BIN)/ruff check .

@@ -84,7 +84,8 @@ class Campaign:
     def save(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".partial")
-        partial.write_text(json.dumps(cattrs.unstructure(self), indent=1), encoding="utf-8")
+        one_line_each = json.dumps(cattrs.unstructure(self)).replace(', {"path"', ',\n{"path"')
+        partial.write_text(one_line_each + "\n", encoding="utf-8")
         partial.replace(file)
 
 
@@ -103,9 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tests = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60)
     try:
         for line in range(given.line):
-            for mutant in sorted(
-                campaign.mutants, key=lambda mutant: "spark/" in SELECTIONS[mutant.path][line]
-            ):  # quick ones first
+            # Tests that need Spark take the longest.
+            for mutant in sorted(campaign.mutants, key=lambda each: "spark/" in SELECTIONS[each.path][line]):
                 if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
                     campaign.save(file)
     except TimeoutError:

@@ -4,9 +4,9 @@ Hypothesis tries the same examples each time, so that only a change of the code 
 `pytest --hypothesis-profile=search` looks for others. All tests share one embedded AWS and one Spark session.
 
 Tests marked `cluster` run a second time at night on executors that are processes of their own, as Glue's are, and that import the
-job from the zip that ships; those marked `only` run there every day. The whole Spark suite runs there with
+job from the zip that ships; those marked `only` run nowhere else. The whole Spark suite runs there with
 
-    pytest tests/spark tests/faults --master 'local-cluster[2,1,1024]'
+    pytest -m 'not deep' tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 """
 
 from __future__ import annotations
@@ -143,9 +143,12 @@ def spark(lake_aws, warehouse, request):
     master = getattr(request, "param", None) or request.config.getoption("master") or local_spark.LOCAL
     path = list(sys.path)
     java_home = local_spark.prepare(master=master, code=glue_zip if local_spark.is_cluster(master) else None)
+    shipped = os.environ["SPARK_SUBMIT_OPTS"]
     # Each query of a test runs once or twice, so the second compiler, which optimises hot code, only costs time: a fifth of it.
-    os.environ["SPARK_SUBMIT_OPTS"] += " -XX:TieredStopAtLevel=1"
-    yield session.start(warehouse)
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{shipped} -XX:TieredStopAtLevel=1"
+    started = session.start(warehouse)
+    os.environ["SPARK_SUBMIT_OPTS"] = shipped  # for jobs in processes of their own
+    yield started
     local_spark.end(java_home)
     sys.path[:] = path  # the driver's session puts the zip there
 

@@ -256,14 +256,14 @@ def _read_time(kind: str, value: Any) -> Any:
     match what:
         case "time":
             wanted = f"expected a time such as 10:15:00, without an offset, or {unit} since midnight"
-            found = _read(value, _clock, lambda number: _time_of_day(number * step), wanted)
+            parsed = _read(value, _clock, lambda number: _time_of_day(number * step), wanted)
         case "timestamp":
             wanted = f"expected a timestamp {years}, with Z or an offset, such as 2026-11-02T10:15:00Z, or {unit} since 1970"
-            found = _read(value, _instant, lambda number: _EPOCH + number * step, wanted)
+            parsed = _read(value, _instant, lambda number: _EPOCH + number * step, wanted)
         case _:
             wanted = f"expected a timestamp {years}, without an offset, such as 2026-11-02T10:15:00, or {unit} since 1970"
-            found = _read(value, _local, lambda number: (_EPOCH + number * step).replace(tzinfo=None), wanted)
-    return found if unit == "micros" else found.replace(microsecond=found.microsecond // 1000 * 1000)
+            parsed = _read(value, _local, lambda number: (_EPOCH + number * step).replace(tzinfo=None), wanted)
+    return parsed if unit == "micros" else parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)
 
 
 def _read(value: Any, from_text: Callable[[str], Any], from_number: Callable[[int], Any], wanted: str) -> Any:
@@ -282,10 +282,10 @@ def _date(days: int) -> date:
 
 
 def _clock(text: str) -> time:
-    found = time.fromisoformat(text)
-    if found.tzinfo is not None:
+    parsed = time.fromisoformat(text)
+    if parsed.tzinfo is not None:
         raise ValueError
-    return found
+    return parsed
 
 
 def _time_of_day(since_midnight: timedelta) -> time:
@@ -295,14 +295,14 @@ def _time_of_day(since_midnight: timedelta) -> time:
 
 
 def _instant(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is None:
+    parsed = datetime.fromisoformat(text)
+    if parsed.tzinfo is None:
         raise ValueError
-    return found.astimezone(UTC)
+    return parsed.astimezone(UTC)
 
 
 def _local(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is not None:
+    parsed = datetime.fromisoformat(text)
+    if parsed.tzinfo is not None:
         raise ValueError
-    return found
+    return parsed

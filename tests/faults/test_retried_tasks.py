@@ -33,8 +33,8 @@ def stocked(lakes):
 def test_a_retried_task_delivers_its_rows_once(stocked, faults):
     undisturbed = stocked.export(LINES).csv()
     faults.rule(REFUSED_TOO_LATE)
+    # A cluster runs a failed task again; a local master does so only if told how often.
     options = os.environ["PYSPARK_SUBMIT_ARGS"].replace("local[2]", "local[2,4]")
-    assert "local[2,4]" in options
     job = job_process.start(
         stocked, stocked.write_contract(LINES), "--prefix", "retried", environment={"PYSPARK_SUBMIT_ARGS": options}
     )

@@ -6,6 +6,7 @@ import re
 import shutil
 import tomllib
 
+import attrs
 import pytest
 from openapi_schema_validator import OAS31Validator
 
@@ -418,8 +419,12 @@ def test_a_table_that_appends_needs_a_statement_that_appends(tmp_path, mode, exp
     shutil.copytree(ROOT / "flink", tmp_path / "flink")
     file = tmp_path / "flink" / "stock_trades_with_totals" / "create.sql"
     file.write_text(file.read_text().replace("'changelog.mode' = 'append'", f"'changelog.mode' = '{mode}'"))
-    ((key, message),) = write_modes_match_cleanup_policies(check.parse(DEV, name="x").deployment, Sources(tmp_path))
+    deployment = check.parse(DEV, name="x").deployment
+    ((key, message),) = write_modes_match_cleanup_policies(deployment, Sources(tmp_path))
     assert (key, expected_message in message) == ("topics[1].tableflow.write_mode", True)
+    without_table = [attrs.evolve(deployment.topics[0], tableflow=None), *deployment.topics[1:]]
+    found = list(write_modes_match_cleanup_policies(attrs.evolve(deployment, topics=without_table), Sources(tmp_path)))
+    assert found == [(key, message)]
 
 
 def test_files_must_be_kept_longer_than_windows_are_published_again(tmp_path):

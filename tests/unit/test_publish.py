@@ -86,6 +86,11 @@ def test_the_first_run_publishes_and_a_repetition_changes_nothing(location):
     assert list(location.bucket.keys("")) == ["weekly_sales/manifests/2026-W46.json"]
 
 
+def test_a_manifest_is_readable_in_any_language(location):
+    attempt(location, fence("Grüße"), "x")
+    assert '  "run_id": "Grüße",\n'.encode() in location.bucket.read(location.manifest_key)[0]
+
+
 @pytest.mark.parametrize("change", [{"content": "y"}, {"form": "gzip"}, {"status": "incomplete"}, {"contract": "2"}])
 def test_a_restatement_gets_a_generation(location, change):
     attempt(location, fence("a"), "x")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import threading
 
 import pytest
@@ -430,6 +432,31 @@ def test_an_invalid_key_never_makes_a_delete_succeed(toys):
     with pytest.raises(TimedOut, match="invalid API key; waited for 5 minutes"):
         toy.delete()
     assert len(toys.shop.things) == 1
+
+
+@pytest.mark.parametrize("error", [Transient, Denied])
+def test_what_a_request_waits_for_is_logged(toys, error):
+    refusals = iter([error(errors.STORAGE, "no access yet")])
+
+    def read(key):
+        for refusal in refusals:
+            raise refusal
+        return right(key)
+
+    def deny(name, number, moment):
+        if number == 1:
+            raise error(errors.WAITING, "no role yet")
+
+    right, toys.invocations.documents.read = toys.invocations.documents.read, read
+    toys.shop.at_call = deny
+    toys.invocations.log = io.StringIO()
+    toys.resource().create()
+    assert waits(toys)[:2] == [(errors.STORAGE.code, "no access yet"), (errors.WAITING.code, "no role yet")]
+
+
+def waits(toys):
+    lines = [json.loads(line) for line in toys.invocations.log.getvalue().splitlines()]
+    return [(line["code"], line["reason"]) for line in lines if line["message"] == "waiting"]
 
 
 def test_a_vendors_retry_after_is_respected(toys):

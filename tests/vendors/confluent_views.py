@@ -50,8 +50,8 @@ def _service_account(org, base, given):
 
 def _role_binding(org, base, given):
     found = [(each.principal, each.role, each.pattern.rpartition("/")[2]) for each in _new(org, base, "role_bindings")]
-    place = f"topic={given['name']}" if given["scope"] == "topic" else f"cloud-cluster={given['cluster_id']}"
-    return found, [("User:" + given["service_account_id"], given["role"], place)]
+    resource = f"topic={given['name']}" if given["scope"] == "topic" else f"cloud-cluster={given['cluster_id']}"
+    return found, [("User:" + given["service_account_id"], given["role"], resource)]
 
 
 def _acl(org, base, given):
@@ -131,8 +131,8 @@ def _flink_statement(org, base, given):
         if each.schemas.latest("totals-value")
     ]
     wanted = "number" if "`number`" in given["sql"] else "id"
-    place = {"sql.current-catalog": given["catalog"], "sql.current-database": given["database"]}
-    running = (given["sql"], "RUNNING", given["compute_pool_id"], given["service_account_id"], place)
+    session = {"sql.current-catalog": given["catalog"], "sql.current-database": given["database"]}
+    running = (given["sql"], "RUNNING", given["compute_pool_id"], given["service_account_id"], session)
     return (found, columns), ([running], [[wanted]])
 
 

@@ -82,7 +82,7 @@ def _user(account, base, given):
 
 def _volume(account, base, given):
     found = [
-        (_is_ours(each, given), each.allow_writes, [(place.base_url, place.role_arn) for place in each.locations])
+        (_is_ours(each, given), each.allow_writes, [(location.base_url, location.role_arn) for location in each.locations])
         for each in _new(account, base, Domain.VOLUME)
     ]
     return found, [(True, False, [(given["base_url"], given["role_arn"])])]
@@ -102,8 +102,8 @@ def _integration(account, base, given):
         )
         for each in _new(account, base, Domain.INTEGRATION)
     ]
-    place = (f"https://glue.{given['region']}.amazonaws.com/iceberg", given["account_id"], given["region"])
-    return found, [(True, True, given["role_arn"], given["namespace"], given["refresh_seconds"], *place)]
+    catalog = (f"https://glue.{given['region']}.amazonaws.com/iceberg", given["account_id"], given["region"])
+    return found, [(True, True, given["role_arn"], given["namespace"], given["refresh_seconds"], *catalog)]
 
 
 def _trust(account, base, given):

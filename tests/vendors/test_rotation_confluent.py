@@ -220,14 +220,18 @@ def test_r16_at_the_quota_the_oldest_unused_key_is_deleted():
         assert env.accepts(previous)
 
 
-def test_r16_at_the_quota_without_an_unused_key_nothing_changes(env):
-    env.rotate("kafka")
-    env.confluent.organization.quotas = attrs.evolve(Quotas(), api_keys=len(env.confluent.organization.api_keys))
-    before = env.ours("kafka")
-    with pytest.raises(Refused) as raised:
+@pytest.mark.parametrize("days", [0, 30])
+def test_r16_at_the_quota_without_an_unused_key_nothing_changes(days):
+    """The previous key stays in the secret, so it counts as used, however old it is."""
+    with RotationEnvironment(keep=5, snowflake=False) as env:
         env.rotate("kafka")
-    assert raised.value.row.code == "CFL-QUOTA"
-    assert env.ours("kafka") == before
+        env.clock.sleep(days * DAY)
+        env.confluent.organization.quotas = attrs.evolve(Quotas(), api_keys=len(env.confluent.organization.api_keys))
+        before = env.ours("kafka")
+        with pytest.raises(Refused) as raised:
+            env.rotate("kafka")
+        assert raised.value.row.code == "CFL-QUOTA"
+        assert env.ours("kafka") == before
 
 
 def test_r8_of_two_rotations_one_wins_and_the_other_ends_with_an_error(env):

@@ -57,6 +57,13 @@ def test_a_version_that_is_current_already_is_left_alone(env, step):
     assert shape(env) == before
 
 
+def test_each_step_is_logged_with_its_secret_and_version(env):
+    version = env.secrets.all["kafka"].labelled(CURRENT)
+    env.step("kafka", "createSecret", version)
+    (line,) = map(json.loads, env.log.getvalue().splitlines())
+    assert line == {"level": "INFO", "message": "already current", "secret": "kafka", "step": "createSecret", "version": version}
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_a_version_that_is_not_pending_is_refused(env, step):
     env.rotate("kafka")
