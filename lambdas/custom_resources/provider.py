@@ -139,15 +139,13 @@ class Lifecycle:
                 return {}
             return {} if self._reconciler(request, lease, deleting=True).ensure_absent() else None
         outputs = self._reconciler(request, lease).ensure_present()
-        if outputs is not None and request.discard and not self._is_discarded(request, request.discard):
+        discarded = parse_physical_id(request.discard)
+        if outputs is not None and discarded and not self._is_discarded(request, discarded):
             return None
         return outputs
 
-    def _is_discarded(self, request: Request, physical_id: str) -> bool:
+    def _is_discarded(self, request: Request, target: Identity) -> bool:
         """Delete a replacement that was rolled back before CloudFormation knew its id. Return whether it is gone."""
-        target = parse_physical_id(physical_id)
-        if target is None:
-            return True
         undone = attrs.evolve(request, verb=DELETE, given=request.before)
         lease = self._lease(request, target)
         try:

@@ -207,6 +207,13 @@ def test_only_delivered_lines_are_written_and_everything_is_counted(bucket):
     assert report.flagged == {"1": 2}
 
 
+def test_texts_that_excel_cannot_hold_are_counted(bucket):
+    form = attrs.evolve(FORM, delivery=attrs.evolve(FORM.delivery, dialect="excel"))
+    long = [[(outcomes.KEPT, outcomes.DELIVERED, "x" * 32_768, 1), (outcomes.KEPT, outcomes.DELIVERED, "BUY", 2)]] * 2
+    report, _ = encoded(start_upload(bucket, "file.csv", 1), form, long)
+    assert (report.records, report.cut) == (4, 2)
+
+
 def test_a_partition_without_rows_returns_a_report(bucket):
     report, head = encoded(start_upload(bucket, "file.csv", 1), FORM, [])
     assert (report, head) == (PartitionReport(), b"")
