@@ -41,12 +41,12 @@ class AggregateTable:
     def name(self) -> str:
         return f"{self.database}.{self.contract.name}"
 
-    def holds(self, location: WindowLocation, manifest: Manifest) -> bool:
-        """Return whether the table has this window as that manifest's run published it."""
+    def published_runs(self, windows: list[str]) -> dict[str, str] | None:
+        """Return the run that published each of these windows that the table has, by label; None where there is no table."""
         if not self._exists():
-            return False
-        rows = self._of_window(location.window).select("run_id").limit(1).collect()
-        return bool(rows[0][0] == manifest["run_id"] if rows else manifest["rows"]["rows"] == 0)
+            return None
+        rows = self.spark().table(self._identifier).filter(F.col("window").isin(windows))
+        return {row["window"]: row["run_id"] for row in rows.select("window", "run_id").distinct().collect()}
 
     def write(self, location: WindowLocation, window: Window, visible: Manifest, groups: DataFrame) -> None:
         """Brings the window's rows to what `visible` says, unless another run's manifest is visible by now."""
@@ -55,7 +55,9 @@ class AggregateTable:
         for _ in range(_ATTEMPTS):
             options = self._since_now()
             current = location.current()
-            if current is None or current[0]["run_id"] != visible["run_id"] or self.holds(location, visible):
+            if current is None or current[0]["run_id"] != visible["run_id"]:
+                return
+            if holds(self.published_runs([location.window]), visible):
                 return
             try:
                 rows.writeTo(self._identifier).options(**options).overwrite(F.col("window") == location.window)
@@ -72,9 +74,6 @@ class AggregateTable:
 
     def _exists(self) -> bool:
         return self.spark().catalog.tableExists(self._identifier)
-
-    def _of_window(self, label: str) -> DataFrame:
-        return self.spark().table(self._identifier).filter(F.col("window") == label)
 
     def _since_now(self) -> dict[str, str]:
         """Return options that refuse the commit where the window changes after this moment."""
@@ -122,3 +121,11 @@ class AggregateTable:
             )
         for name in wanted.keys() - existing.keys():
             self.spark().sql(f"ALTER TABLE {self._identifier} ADD COLUMN {quoted(name)} {wanted[name]}")
+
+
+def holds(published: dict[str, str] | None, manifest: Manifest) -> bool:
+    """Return whether the table has the manifest's window as its run published it. A window without rows has none there."""
+    if published is None:
+        return False
+    run_id = published.get(manifest["window"]["label"])
+    return run_id == manifest["run_id"] if run_id else bool(manifest["rows"]["rows"] == 0)

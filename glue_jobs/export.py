@@ -23,7 +23,7 @@ from glue_jobs import arguments, errors, runs, session
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import Arguments
 from glue_jobs.delivery import cleanup
-from glue_jobs.delivery.manifest import Manifest
+from glue_jobs.delivery.publish import Listing
 from glue_jobs.errors import BadInput, Blocked, DataProblem, ExportError, Inconsistent
 from glue_jobs.expressions import require_allowed
 from glue_jobs.pseudonyms import fetch_key
@@ -72,6 +72,9 @@ def run(
         table = pin(services, args.database, args.table or contract.source.topic)
         require_fields(contract, table)
         keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table
+        listing = Listing.read(bucket, contract.name)
+        earlier = runs.latest(bucket, contract.name, [run_id for run_id in listing.labels("runs") if run_id != record.id])
+        cleanup.clean_up_dead_runs(listing, record.id, earlier, clock())
         context = RunContext(
             spark=get_spark,
             contract=contract,
@@ -79,13 +82,15 @@ def run(
             key=fetch_key(services, args.pseudonym_secret) if contract.hashed else None,
             bucket=bucket,
             record=record,
+            listing=listing,
+            computed=runs.computed(earlier),
             clock=clock,
             on_phase=on_phase,
             aggregates=AggregateTable(services, get_spark, contract, args.aggregates_database) if keeps_table else None,
             dry_run=args.dry_run,
             accept_fewer_events=args.accept_fewer_events,
         )
-        _export_windows(context, args)
+        _export_windows(context, args, runs.tried(earlier))
     except BaseException as thrown:
         error = errors.translated(thrown) if isinstance(thrown, Exception) else _CANCELLED
         with suppress(ExportError):  # what went wrong first is what counts
@@ -136,13 +141,11 @@ def plan(
     return Plan([*first, *new, *again, *retried], len(missing) - len(new) - len(retried))
 
 
-def _export_windows(run: RunContext, args: Arguments) -> None:
+def _export_windows(run: RunContext, args: Arguments, tried: dict[str, str]) -> None:
     contract, record = run.contract, run.record
-    earlier = runs.latest(run.bucket, contract.name, record.id)
-    cleanup.clean_up_dead_runs(run.bucket, contract.name, record.id, earlier, run.clock())
-    published, skipped = (_labels(run.bucket, f"{contract.name}/{folder}/") for folder in ("manifests", "skipped"))
+    published, skipped = map(run.listing.labels, ("manifests", "skipped"))
     rule = attrs.evolve(contract.window, first=args.first_day or contract.window.first)
-    planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier))
+    planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=tried)
     record.windows_left = planned.remaining
     if planned.windows:
         require_same_fields(require_allowed(run.spark(), contract), contract, run.table)
@@ -159,7 +162,7 @@ def _export_windows(run: RunContext, args: Arguments) -> None:
 def _export_or_explain(run: RunContext, window: Window) -> dict[str, Any]:
     """Return the window's document, also where it failed."""
     try:
-        return export_window(run, window, _manifest_before(run, window))
+        return export_window(run, window)
     except Exception as thrown:  # Spark and boto3 throw many kinds
         error = errors.translated(thrown)
         if error is not thrown:
@@ -173,18 +176,6 @@ def _export_or_explain(run: RunContext, window: Window) -> dict[str, Any]:
             "exit_code": error.exit_code,
             "stops": not isinstance(error, _OF_ONE_WINDOW),
         }
-
-
-def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
-    """Return the manifest of the latest published window before this one."""
-    folder = f"{run.contract.name}/manifests/"
-    earlier = [label for label in _labels(run.bucket, folder) if label < window.label]
-    stored = run.bucket.read_json(f"{folder}{max(earlier)}.json") if earlier else None
-    return stored[0] if stored else None
-
-
-def _labels(bucket: Bucket, folder: str) -> set[str]:
-    return {key.removeprefix(folder).removesuffix(".json") for key in bucket.keys(folder)}
 
 
 def _end(record: RunRecord, bucket: Bucket, clock: Clock, error: ExportError | None) -> None:

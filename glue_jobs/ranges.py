@@ -9,21 +9,16 @@ file's bytes don't depend on where the cuts are.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
-from py4j.java_gateway import java_import
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from exports.windows import Window
-from glue_jobs.contract import CATALOG
-from glue_jobs.source import PinnedTable
-from glue_jobs.store import aws_errors
+from glue_jobs.files import DataFile
+from glue_jobs.store import Gone, aws_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -96,69 +91,11 @@ _FILES = 8
 _VALUES_PER_FILE = 1_000
 
 
-@attrs.frozen
-class DataFile:
-    """`rows` is how many of the file's events the window may hold, taking them as evenly spread over the file's times."""
-
-    location: str
-    size: int
-    rows: float
-
-
-def files(spark: SparkSession, table: PinnedTable, window: Window | None, event_time: str) -> list[DataFile]:
-    """Return the data files that may hold events of the window; all of them where it is None.
-
-    The window's bounds are as the event time is stored (`source.as_stored`).
-    """
-    # Iceberg's planning has no other door that doesn't cost a Spark job.
-    jvm: Any = spark._jvm
-    java_import(jvm, "org.apache.iceberg.expressions.Expressions")
-    name = f"{CATALOG}.`{table.database}`.`{table.name}`"
-    loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
-    scan = loaded.newScan().useSnapshot(table.snapshot_id)
-    field = loaded.schema().findField(table.fields[event_time].id)
-    if window is not None:
-        path = loaded.schema().findColumnName(field.fieldId())  # of a field inside a record, field.name() is its last part
-        lower = jvm.Expressions.greaterThanOrEqual(path, _micros(window.start))
-        upper = jvm.Expressions.lessThan(path, _micros(window.end))
-        scan = scan.filter(getattr(jvm.Expressions, "and")(lower, upper)).includeColumnStats()
-    planned = scan.planFiles()
-    try:
-        return [_data_file(jvm, task.file(), field, window) for task in _each(planned.iterator())]
-    finally:
-        planned.close()
-
-
 def values(s3: S3Client, files: list[DataFile], field_id: int) -> list[Any]:
     """Return values of a column from a few of the files, each file as likely as it has rows. Files without it give none, nor do
     those that have it inside of a record, or aren't Parquet.
     """
     return [value for file in _spread(files) for value in _column(s3, file, field_id)]
-
-
-def _each(iterator: Any) -> Iterator[Any]:
-    while iterator.hasNext():
-        yield iterator.next()
-
-
-def _data_file(jvm: Any, file: Any, field: Any, window: Window | None) -> DataFile:
-    share = 1.0
-    if window is not None:
-        bounds = [_bound(jvm, per_field, field) for per_field in (file.lowerBounds(), file.upperBounds())]
-        share = _share(bounds[0], bounds[1], window)
-    return DataFile(file.location(), file.fileSizeInBytes(), file.recordCount() * share)
-
-
-def _bound(jvm: Any, bounds: Any, field: Any) -> int | None:
-    bound = bounds.get(field.fieldId()) if bounds is not None else None
-    return None if bound is None else int(jvm.org.apache.iceberg.types.Conversions.fromByteBuffer(field.type(), bound))
-
-
-def _share(least: int | None, greatest: int | None, window: Window) -> float:
-    if least is None or greatest is None:
-        return 1.0
-    overlap = min(greatest + 1, _micros(window.end)) - max(least, _micros(window.start))
-    return max(0.0, overlap / (greatest + 1 - least))
 
 
 def _spread(files: list[DataFile]) -> list[DataFile]:
@@ -174,15 +111,17 @@ def _spread(files: list[DataFile]) -> list[DataFile]:
 
 
 def _column(s3: S3Client, file: DataFile, field_id: int) -> list[Any]:
-    with aws_errors(f"reading {file.location}"):
-        try:
+    try:
+        with aws_errors(f"reading {file.location}"):
             parquet = pq.ParquetFile(io.BufferedReader(_Ranges(s3, file), 1 << 16))
-        except pa.ArrowInvalid:
-            return []  # ORC or Avro, which Iceberg knows too
-        index = _leaf(parquet.schema_arrow, field_id)
-        if index is None or not parquet.num_row_groups:
-            return []
-        column = parquet.read_row_group(parquet.num_row_groups // 2, columns=[index]).column(0)
+            index = _leaf(parquet.schema_arrow, field_id)
+            if index is None or not parquet.num_row_groups:
+                return []
+            column = parquet.read_row_group(parquet.num_row_groups // 2, columns=[index]).column(0)
+    except pa.ArrowInvalid:
+        return []  # ORC or Avro, which Iceberg knows too
+    except Gone:
+        return []  # with its snapshot, which Spark reports when it reads the rows
     taken = column.take(list(range(0, len(column), len(column) // _VALUES_PER_FILE + 1)))
     if not pa.types.is_string(taken.type):
         return list(taken.to_pylist())
@@ -194,10 +133,6 @@ def _leaf(schema: pa.Schema, field_id: int) -> str | None:
     """Return the top-level column with this Iceberg id: a file keeps the names of its day."""
     wanted = str(field_id).encode()
     return next((field.name for field in schema if (field.metadata or {}).get(b"PARQUET:field_id") == wanted), None)
-
-
-def _micros(moment: datetime) -> int:
-    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
 
 
 class _Ranges(io.RawIOBase):

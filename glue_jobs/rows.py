@@ -5,7 +5,7 @@ No row is dropped on the way: each event gets an outcome (see `outcomes`), and t
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import attrs
@@ -22,6 +22,7 @@ from glue_jobs import aggregate, columns, outcomes, ranges, source
 from glue_jobs.delivery import csv
 from glue_jobs.errors import SourceProblem
 from glue_jobs.expressions import require_no_clock
+from glue_jobs.files import TableFiles, list_files
 from glue_jobs.pseudonyms import is_non_ascii, with_pads
 from glue_jobs.source import PinnedTable
 
@@ -54,22 +55,68 @@ class WindowFrame:
             self.persisted.unpersist()
 
 
-@attrs.frozen
-class WindowQuery:
-    """Everything that decides the rows of a window: the same values give the same rows."""
+@attrs.frozen(slots=False)  # for `cached_property`
+class ExportQuery:
+    """What all windows of a run share. The table is loaded, listed and analysed once, when a window first needs it."""
 
     spark: SparkSession
     contract: Contract
     table: PinnedTable
-    window: Window
     key: bytes | None
     #: For a look into a few data files before Spark reads them all.
     s3: S3Client
 
+    def window(self, window: Window) -> WindowQuery:
+        return WindowQuery(self, window)
+
+    @cached_property
+    def events(self) -> DataFrame:
+        return source.events(self.spark, self.table)
+
+    @cached_property
+    def files(self) -> TableFiles:
+        return list_files(self.spark, self.table, self.contract)
+
+    @cached_property
+    def types(self) -> StructType:
+        """The types of all columns as the source or the author's expression gives them. Raises SourceProblem."""
+        moments = dict.fromkeys(WINDOW_FIELDS, source.instant(self.table.committed_at))  # any will do
+        events = with_latest_flag(self.events.withColumns(moments), None)
+        lines = to_lines(events, self.contract, F.lit(True))
+        plain = [columns.raw(column).alias(column.name) for column in self.contract.column if not column.measure]
+        measures = [columns.raw(column).alias(column.name) for column in self.contract.column if column.measure]
+        types = StructType([*lines.select(plain).schema, *(lines.agg(*measures).schema if measures else [])])
+        if wrong := columns.type_mismatches(self.contract.columns, types):
+            raise SourceProblem(
+                "EXP-TYPE-CHANGED",
+                f"table {self.table.database}.{self.table.name} does not fit the contract: " + "; ".join(wrong),
+                "Correct the type or the expression in the contract, and count up its version",
+            )
+        require_no_clock(self.contract, to_lines(events, attrs.evolve(self.contract, filter=[]), F.lit(True)))
+        return types
+
+    def count_table(self) -> int:
+        return self.events.count()
+
+
+@attrs.frozen
+class WindowQuery:
+    """Everything that decides the rows of a window: the same values give the same rows."""
+
+    export: ExportQuery
+    window: Window
+
+    @property
+    def contract(self) -> Contract:
+        return self.export.contract
+
+    @property
+    def table(self) -> PinnedTable:
+        return self.export.table
+
     def rows(self, *, allow_non_ascii: bool) -> WindowFrame:
         """Plan the rows. `allow_non_ascii` sends hashed text beyond ASCII through Python; without it, it is only counted."""
-        types = self._require_types()
-        return self._groups(types, allow_non_ascii) if self.contract.aggregate else self._lines(types, allow_non_ascii)
+        return self._groups(allow_non_ascii) if self.contract.aggregate else self._lines(allow_non_ascii)
 
     def count_read(self) -> dict[str, int]:
         """Count the events as they are read: `inside`, `invalid_time`, `invalid_time_received` and `null_key` of `ReadCounts`.
@@ -90,19 +137,15 @@ class WindowQuery:
         totals = self._events_to_read().agg(*[F.count_if(condition).alias(name) for name, condition in counts.items()])
         return dict(totals.collect()[0].asDict())
 
-    def count_table(self) -> int:
-        return self._events().count()
-
     def partitions_behind(self) -> list[int]:
         """Return the Kafka partitions of which the table holds events, and none that Kafka received after the window's end."""
-        newest = source.events(self.spark, self.table).groupBy("kafka_partition").agg(F.max("kafka_timestamp").alias("newest"))
+        newest = self.export.events.groupBy("kafka_partition").agg(F.max("kafka_timestamp").alias("newest"))
         behind = newest.filter(F.col("newest") < source.instant(self.window.end)).collect()
         return sorted(row["kafka_partition"] for row in behind)
 
     def _events(self) -> DataFrame:
         bounds = zip(WINDOW_FIELDS, (self.window.start, self.window.end), strict=True)
-        frame = source.events(self.spark, self.table)
-        return frame.withColumns({name: source.instant(moment) for name, moment in bounds})
+        return self.export.events.withColumns({name: source.instant(moment) for name, moment in bounds})
 
     def _events_to_read(self) -> DataFrame:
         """Return events of the window and events with an invalid time; all where the window comes after deduplication."""
@@ -125,49 +168,34 @@ class WindowQuery:
     def _window_first(self) -> bool:
         return self.contract.window.filter_stage == "before_deduplication"
 
-    def _require_types(self) -> StructType:
-        """Return the types of all columns as the source or the author's expression gives them. Raises SourceProblem."""
-        events = with_latest_flag(self._events(), None)
-        lines = self._to_lines(events)
-        plain = [columns.raw(column).alias(column.name) for column in self.contract.column if not column.measure]
-        measures = [columns.raw(column).alias(column.name) for column in self.contract.column if column.measure]
-        types = StructType([*lines.select(plain).schema, *(lines.agg(*measures).schema if measures else [])])
-        if wrong := columns.type_mismatches(self.contract.columns, types):
-            raise SourceProblem(
-                "EXP-TYPE-CHANGED",
-                f"table {self.table.database}.{self.table.name} does not fit the contract: " + "; ".join(wrong),
-                "Correct the type or the expression in the contract, and count up its version",
-            )
-        require_no_clock(self.contract, to_lines(events, attrs.evolve(self.contract, filter=[]), F.lit(True)))
-        return types
-
-    def _lines(self, types: StructType, allow_non_ascii: bool) -> WindowFrame:
+    def _lines(self, allow_non_ascii: bool) -> WindowFrame:
         contract = self.contract
         first = next(column for column in contract.columns if column.name == contract.delivery.order_by[0])
-        files = self._files()
+        files = self.export.files.of_window(self.window)
         rows = sum(file.rows for file in files)
         layout = None
         if first.field and _ranges_hold_keys(contract, first):
-            sample = ranges.values(self.s3, files, self.table.fields[first.field].id)
+            sample = ranges.values(self.export.s3, files, self.table.fields[first.field].id)
             layout = ranges.plan(rows, sample, self._parallelism)
         if layout is not None and first.field:
             partitions = layout.partitions
             events = layout.spread(self._valid_events(), F.col(first.field))
             lines = self._to_lines(with_latest_flag(events, contract.deduplicate, within=(ranges.BUCKET,)))
-            values = self._values(lines, types, allow_non_ascii)
+            values = self._values(lines, allow_non_ascii)
         else:
             partitions = ranges.wanted(rows, self._parallelism)
             lines = self._deduplicated_lines(partitions)
-            values = self._values(lines, types, allow_non_ascii)
+            values = self._values(lines, allow_non_ascii)
             values = values.repartitionByRange(partitions, F.col(first.name).asc_nulls_first())
         if layout is None or not _key_orders_all(contract):
             values = values.sortWithinPartitions(*self._total_order())
         return WindowFrame(self._finished(values, F.col(_NON_ASCII)), partitions)
 
-    def _groups(self, types: StructType, allow_non_ascii: bool) -> WindowFrame:
-        contract = self.contract
-        partitions = ranges.wanted(sum(file.rows for file in self._files()), self._parallelism)
-        self.spark.conf.set("spark.sql.shuffle.partitions", partitions)
+    def _groups(self, allow_non_ascii: bool) -> WindowFrame:
+        contract, types = self.contract, self.export.types
+        rows_read = sum(file.rows for file in self.export.files.of_window(self.window))
+        partitions = ranges.wanted(rows_read, self._parallelism)
+        self.export.spark.conf.set("spark.sql.shuffle.partitions", partitions)
         keys = {
             column.name: columns.treated(column, types[column.name].dataType, allow_non_ascii=allow_non_ascii)
             for column in contract.columns
@@ -194,11 +222,11 @@ class WindowQuery:
         inside = F.lit(True) if self._window_first else source.in_window(self.contract, self.table, self.window)
         return to_lines(events, self.contract, inside)
 
-    def _values(self, lines: DataFrame, types: StructType, allow_non_ascii: bool) -> DataFrame:
+    def _values(self, lines: DataFrame, allow_non_ascii: bool) -> DataFrame:
         """Return the contract's columns instead of the source's. Where a row delivers no line, they mean nothing."""
         values = []
         for column in self.contract.columns:
-            spark_type = types[column.name].dataType
+            spark_type = self.export.types[column.name].dataType
             value = columns.treated(column, spark_type, allow_non_ascii=allow_non_ascii)
             # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
             values.append((F.when(_is_delivered(), value) if columns.may_fail(column, spark_type) else value).alias(column.name))
@@ -232,18 +260,11 @@ class WindowQuery:
         return [F.col(name).asc_nulls_first() for name in (*order_by, *rest)]
 
     def _with_pads(self, frame: DataFrame) -> DataFrame:
-        return with_pads(frame, self.key) if self.key and self.contract.hashed else frame
-
-    def _files(self) -> list[ranges.DataFile]:
-        event_time = self.contract.source.event_time
-        if not self._window_first:
-            return ranges.files(self.spark, self.table, None, event_time)
-        start, end = (source.as_stored(one, self.contract, self.table) for one in (self.window.start, self.window.end))
-        return ranges.files(self.spark, self.table, attrs.evolve(self.window, start=start, end=end), event_time)
+        return with_pads(frame, self.export.key) if self.export.key and self.contract.hashed else frame
 
     @property
     def _parallelism(self) -> int:
-        return self.spark.sparkContext.defaultParallelism
+        return self.export.spark.sparkContext.defaultParallelism
 
 
 def with_latest_flag(events: DataFrame, rule: Deduplicate | None, *, within: tuple[str, ...] = ()) -> DataFrame:

@@ -12,6 +12,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -133,11 +134,11 @@ def _is_over(record: dict[str, Any], now: datetime) -> bool:
     return gone or datetime.fromisoformat(record["expires_at"]) + _GRACE <= now
 
 
-def latest(bucket: Bucket, export: str, own: str) -> list[dict[str, Any]]:
-    """Return records of the latest runs except `own`, oldest first."""
-    keys = [key for key in bucket.keys(f"{export}/runs/") if key != run_key(export, own)]
-    stored = [bucket.read_json(key) for key in keys[-_LATEST:]]
-    return [record[0] for record in stored if record]
+def latest(bucket: Bucket, export: str, run_ids: list[str]) -> list[dict[str, Any]]:
+    """Return records of the latest of these runs, oldest first. `run_ids` are in order."""
+    keys = [run_key(export, run_id) for run_id in run_ids[-_LATEST:]]
+    with ThreadPoolExecutor(_LATEST) as pool:
+        return [record[0] for record in pool.map(bucket.read_json, keys) if record]
 
 
 def list_dead_runs(records: list[dict[str, Any]], now: datetime) -> list[str]:
@@ -152,6 +153,11 @@ def tried(records: list[dict[str, Any]]) -> dict[str, str]:
         labels = [window["window"] for window in record["windows"] if window.get("exit_code")]
         last |= dict.fromkeys([*labels, *filter(None, [record.get("working_on")])], record["id"])
     return last
+
+
+def computed(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the latest document of each window that was computed, or was up to date, with the hash of what it came from."""
+    return {window["window"]: window for record in records for window in record["windows"] if window.get("inputs_sha256")}
 
 
 def mark_died(bucket: Bucket, export: str, run_id: str) -> None:

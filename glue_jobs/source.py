@@ -52,6 +52,7 @@ class PinnedTable:
     name: str
     uuid: str
     snapshot_id: int
+    schema_id: int
     committed_at: datetime
     current_since: datetime
     appended_at: datetime
@@ -90,6 +91,7 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
         name=name,
         uuid=metadata["table-uuid"],
         snapshot_id=snapshot_id,
+        schema_id=_schema(metadata, snapshot)["schema-id"],
         committed_at=_instant(snapshot["timestamp-ms"]),
         current_since=_instant(_current_since(metadata, snapshot)),
         appended_at=_instant(_last_append(snapshots, snapshot)["timestamp-ms"]),
@@ -174,28 +176,42 @@ def _instant(milliseconds: int) -> datetime:
 
 #: Iceberg's name of a timestamp without a zone: Avro's local-timestamp-millis and -micros.
 _LOCAL = "timestamp"
+TIMESTAMPS = (_LOCAL, "timestamptz")
 #: Clocks of producers run ahead at times; an event dated further ahead of the table's last commit can't be right.
 _AHEAD = timedelta(days=1)
 
 
 def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
     """Return all events of the pinned snapshot, in its own schema, with Kafka's metadata as kafka_…."""
-    source = ".".join(quoted(part) for part in (CATALOG, table.database, table.name))
-    # Not .option("snapshot-id"): that reads old data through the table's newest schema.
-    frame = spark.sql(f"SELECT * FROM {source} VERSION AS OF {table.snapshot_id}")  # noqa: S608 - quoted, and a number
+    frame = snapshot(spark, table)
     return frame.select([F.col(quoted(name)).alias(NORMALISED.get(name, name)) for name in frame.columns])
+
+
+def snapshot(spark: SparkSession, table: PinnedTable, *metadata: str) -> DataFrame:
+    """Return the pinned snapshot, or one of Iceberg's metadata tables about it."""
+    name = ".".join(quoted(part) for part in (CATALOG, table.database, table.name, *metadata))
+    # Not .option("snapshot-id"): that reads old data through the table's newest schema.
+    return spark.sql(f"SELECT * FROM {name} VERSION AS OF {table.snapshot_id}")  # noqa: S608 - quoted, and a number
 
 
 def in_window(contract: Contract, table: PinnedTable, window: Window) -> Column:
     moment = F.col(contract.source.event_time)
-    return (moment >= _bound(window.start, contract, table)) & (moment < _bound(window.end, contract, table))
+    start, end = (as_stored(bound, contract, table) for bound in (window.start, window.end))
+    return (moment >= _literal(start, contract, table)) & (moment < _literal(end, contract, table))
 
 
 def has_invalid_time(contract: Contract, table: PinnedTable) -> Column:
     """Return whether the event time is missing, before `source.min_event_date` or too far in the future; null counts as true."""
     moment = F.col(contract.source.event_time)
-    earliest = _bound(datetime.combine(contract.source.min_event_date, time(), UTC), contract, table)
-    return moment.isNull() | (moment < earliest) | (moment >= _bound(table.committed_at + _AHEAD, contract, table))
+    earliest, latest = valid_times(contract, table)
+    is_early, is_late = moment < _literal(earliest, contract, table), moment >= _literal(latest, contract, table)
+    return moment.isNull() | is_early | is_late
+
+
+def valid_times(contract: Contract, table: PinnedTable) -> tuple[datetime, datetime]:
+    """Return the first valid event time and the end of valid ones, as the event time is stored."""
+    earliest = datetime.combine(contract.source.min_event_date, time(), UTC)
+    return as_stored(earliest, contract, table), as_stored(table.committed_at + _AHEAD, contract, table)
 
 
 def as_stored(moment: datetime, contract: Contract, table: PinnedTable) -> datetime:
@@ -205,8 +221,8 @@ def as_stored(moment: datetime, contract: Contract, table: PinnedTable) -> datet
     return moment
 
 
-def _bound(moment: datetime, contract: Contract, table: PinnedTable) -> Column:
-    literal = instant(as_stored(moment, contract, table))
+def _literal(stored: datetime, contract: Contract, table: PinnedTable) -> Column:
+    literal = instant(stored)
     return literal.cast("timestamp_ntz") if table.fields[contract.source.event_time].type == _LOCAL else literal
 
 

@@ -110,6 +110,9 @@ class Bucket:
     def key(self, relative: str) -> str:
         return f"{self.prefix}/{relative}" if self.prefix else relative
 
+    def relative(self, key: str) -> str:
+        return key.removeprefix(f"{self.prefix}/") if self.prefix else key
+
     def read(self, relative: str) -> tuple[bytes, str] | None:
         """Return content and ETag, or None where there is no such object."""
         try:
@@ -143,15 +146,19 @@ class Bucket:
 
     def size_of(self, key: str) -> int | None:
         """Return the same for an absolute key, as manifests hold them."""
-        return self.size(key.removeprefix(f"{self.prefix}/") if self.prefix else key)
+        return self.size(self.relative(key))
 
     def keys(self, below: str) -> Iterator[str]:
         """Return relative keys below `below`, in order."""
+        return (key for key, _ in self.sizes(below))
+
+    def sizes(self, below: str) -> Iterator[tuple[str, int]]:
+        """Return relative keys below `below`, in order, with the bytes of their objects."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=self.key(below))
         with aws_errors(f"listing s3://{self.name}/{self.key(below)}"):
             for page in pages:
                 for item in page.get("Contents", []):
-                    yield item["Key"].removeprefix(f"{self.prefix}/" if self.prefix else "")
+                    yield self.relative(item["Key"]), item["Size"]
 
     def uploads(self, below: str) -> Iterator[tuple[str, str]]:
         """List (relative key, upload id) of multipart uploads that were begun and not ended."""
@@ -159,7 +166,7 @@ class Bucket:
         with aws_errors(f"listing uploads of s3://{self.name}/{self.key(below)}"):
             for page in pages:
                 for item in page.get("Uploads", []):
-                    yield item["Key"].removeprefix(f"{self.prefix}/" if self.prefix else ""), item["UploadId"]
+                    yield self.relative(item["Key"]), item["UploadId"]
 
     def delete(self, relative_keys: list[str]) -> None:
         for start in range(0, len(relative_keys), 1000):

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -16,16 +17,17 @@ from pyspark.sql import functions as F
 from exports.contract import Contract
 from exports.windows import Window
 from glue_jobs import outcomes
-from glue_jobs.aggregate_table import AggregateTable
+from glue_jobs.aggregate_table import AggregateTable, holds
+from glue_jobs.contract import code_version
 from glue_jobs.delivery import cleanup, counts, csv, datapackage, manifest, report
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts
 from glue_jobs.delivery.manifest import CheckResult, Fence, File, Manifest, WindowResult
 from glue_jobs.delivery.multipart import CsvFormat, StoredFile, write_file
-from glue_jobs.delivery.publish import PUBLISHED, SUPERSEDED, UNCHANGED, WindowLocation, files_exist, may_be_written, publish
+from glue_jobs.delivery.publish import PUBLISHED, SKIPPED, SUPERSEDED, UNCHANGED, Listing, WindowLocation, may_be_written, publish
 from glue_jobs.delivery.verify import FileStats, verify_file
 from glue_jobs.errors import Blocked, DataProblem, ExportError
 from glue_jobs.pseudonyms import PseudonymKey
-from glue_jobs.rows import WindowFrame, WindowQuery
+from glue_jobs.rows import ExportQuery, WindowFrame
 from glue_jobs.runs import Clock, OnPhase, RunRecord
 from glue_jobs.source import PinnedTable
 from glue_jobs.store import Bucket, aws_errors
@@ -38,10 +40,11 @@ _MANIFEST_KEYS_IN_RECORD = ("status", "generation", "run_id", "rows", "headline"
 _IDLE_AFTER = timedelta(hours=1)
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)  # for `cached_property`
 class RunContext:
     """What the windows of a run share. `spark` starts the session when it is first called; a run with nothing to do never
-    calls it."""
+    calls it. `computed` holds, by window, the document of the last run that computed it or found it up to date.
+    """
 
     spark: Callable[[], SparkSession]
     contract: Contract
@@ -49,6 +52,8 @@ class RunContext:
     key: PseudonymKey | None
     bucket: Bucket
     record: RunRecord
+    listing: Listing
+    computed: dict[str, dict[str, Any]]
     clock: Clock
     on_phase: OnPhase
     aggregates: AggregateTable | None
@@ -63,9 +68,15 @@ class RunContext:
     def location(self, window: Window) -> WindowLocation:
         return WindowLocation(self.bucket, self.contract.name, window.label)
 
-    def query(self, window: Window) -> WindowQuery:
+    @cached_property
+    def query(self) -> ExportQuery:
         key = self.key.value if self.key else None
-        return WindowQuery(self.spark(), self.contract, self.table, window, key, self.bucket.s3)
+        return ExportQuery(self.spark(), self.contract, self.table, key, self.bucket.s3)
+
+    @cached_property
+    def aggregated(self) -> dict[str, str] | None:
+        """The run that published each computed window of the table of aggregates."""
+        return self.aggregates.published_runs(sorted(self.computed)) if self.aggregates else None
 
     @contextmanager
     def phase(self, window: Window, name: str) -> Iterator[None]:
@@ -74,38 +85,57 @@ class RunContext:
             yield
 
 
-def export_window(run: RunContext, window: Window, previous: Manifest | None) -> dict[str, Any]:
+def export_window(run: RunContext, window: Window) -> dict[str, Any]:
     """Return the window's document for the run's record. Raises ExportError, after it removed what it wrote, unless a
     manifest that names it may still appear.
-
-    `previous` is the manifest of the window before, which the report compares with.
     """
     location = run.location(window)
     run.record.require_time(run.clock())
-    with run.phase(window, "clean up"):
-        cleanup.clean_window(location, run.record.id, run.clock())
-    if (current := _up_to_date(run, location)) is not None:
-        return _document(window, UNCHANGED, current)
+    with run.phase(window, "look for changes"):
+        current, _ = location.current() or (None, None)
+        cleanup.clean_window(location, current, run.listing.left(window.label), run.record.id, run.clock())
+        inputs = {"inputs_sha256": _inputs(run, window)}
+    if (document := _if_up_to_date(run, window, current, inputs)) is not None:
+        return document
     incomplete = _why_incomplete(run, window)
     if incomplete and run.contract.window.on_incomplete_source != "publish":
         return _incomplete_document(run, window, incomplete)
     try:
-        return _export(run, window, incomplete, previous)
+        document = _export(run, window, incomplete)
     except BaseException as error:
         if not may_be_written(error):
             with suppress(ExportError):  # what went wrong first is what counts, and the next run removes what is left
                 cleanup.discard_files(location, run.record.id)
         raise
+    return document | inputs if document["state"] in (PUBLISHED, UNCHANGED, SKIPPED) else document
 
 
-def _up_to_date(run: RunContext, location: WindowLocation) -> Manifest | None:
-    """Return the published manifest if it is still valid: inputs unchanged, files and aggregate present. None otherwise."""
-    current, _ = location.current() or (None, None)
-    if current is None or not manifest.is_up_to_date(current, run.contract, run.table, run.key_version):
+def _inputs(run: RunContext, window: Window) -> str:
+    """Return a hash of everything that decides what a run does about the window: while it is the same, so is the result.
+
+    Until the window counts as complete, that is any commit to the table.
+    """
+    files = run.query.files.digest(window)
+    is_open = run.table.appended_at < window.end + _IDLE_AFTER
+    parts = [run.table.uuid, files, run.contract.sha256, run.key_version, code_version(), is_open and run.table.snapshot_id]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _if_up_to_date(run: RunContext, window: Window, current: Manifest | None, inputs: dict[str, str]) -> dict[str, Any] | None:
+    """Return the document of a window that was computed from the same inputs, and whose files and aggregate are present.
+
+    None where it must be computed.
+    """
+    before = run.computed.get(window.label, {})
+    if before.get("inputs_sha256") != inputs["inputs_sha256"]:
         return None
-    if not files_exist(location, current) or (run.aggregates and not run.aggregates.holds(location, current)):
+    if current is None:
+        return before if before["state"] == SKIPPED and window.label in run.listing.labels("skipped") else None
+    if before["run_id"] != current["run_id"] or not run.listing.has_files(current):
         return None
-    return current
+    if run.aggregates and not holds(run.aggregated, current):
+        return None
+    return _document(window, UNCHANGED, current) | inputs
 
 
 def _why_incomplete(run: RunContext, window: Window) -> str:
@@ -116,7 +146,7 @@ def _why_incomplete(run: RunContext, window: Window) -> str:
     if run.table.appended_at >= window.end + _IDLE_AFTER:
         return ""
     with run.phase(window, "look at partitions"):
-        behind = run.query(window).partitions_behind()
+        behind = run.query.window(window).partitions_behind()
     if not behind:
         return ""
     named = ", ".join(map(str, behind))
@@ -129,8 +159,8 @@ def _incomplete_document(run: RunContext, window: Window, reason: str) -> dict[s
     return {"window": window.label, "state": "incomplete", "reason": reason}
 
 
-def _export(run: RunContext, window: Window, incomplete: str, previous: Manifest | None) -> dict[str, Any]:
-    location = run.location(window)
+def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
+    location, previous = run.location(window), _manifest_before(run, window)
     frame, stored = _compute(run, window)
     try:
         with run.phase(window, "verify"):
@@ -169,10 +199,18 @@ def _export(run: RunContext, window: Window, incomplete: str, previous: Manifest
             if incomplete:
                 return _incomplete_document(run, window, incomplete)
             location.mark_skipped(run.record.id)
-            return _document(window, "skipped", _manifest(run, result))
+            return _document(window, SKIPPED, _manifest(run, result))
         return _publish(run, window, result, frame)
     finally:
         frame.release()
+
+
+def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
+    """Return the manifest of the latest published window before this one, which the report compares with."""
+    published = [each["window"] for each in run.record.windows if each["state"] == PUBLISHED]
+    earlier = [label for label in (*run.listing.labels("manifests"), *published) if label < window.label]
+    stored = run.bucket.read_json(WindowLocation(run.bucket, run.contract.name, max(earlier)).manifest_key) if earlier else None
+    return stored[0] if stored else None
 
 
 def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
@@ -180,7 +218,7 @@ def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
     folder = run.location(window).run_folder(run.record.id)
     ending = ".csv.gz" if run.contract.delivery.gzip else ".csv"
     key = f"{folder}{run.contract.name}_{window.label}{ending}"
-    query, form = run.query(window), CsvFormat(run.contract.columns, run.contract.delivery)
+    query, form = run.query.window(window), CsvFormat(run.contract.columns, run.contract.delivery)
     for allow_non_ascii in (False, True):
         with run.phase(window, "compute"):
             frame = query.rows(allow_non_ascii=allow_non_ascii)
@@ -200,11 +238,10 @@ def _read_back(run: RunContext, stored: StoredFile) -> FileStats:
 
 
 def _counts(run: RunContext, window: Window, report: PartitionReport, stats: FileStats) -> dict[str, Any]:
-    query = run.query(window)
     read = ReadCounts(
-        in_table=query.count_table() if run.table.records is None else run.table.records,
+        in_table=run.query.count_table() if run.table.records is None else run.table.records,
         whole_table=run.contract.window.filter_stage == "after_deduplication",
-        **query.count_read(),
+        **run.query.window(window).count_read(),
     )
     counted = counts.reconcile(read, report, stats, aggregated=run.contract.aggregate is not None)
     counts.require_valid(read, run.contract.source.max_invalid_percent, window.label)

@@ -135,15 +135,6 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def is_up_to_date(current: Manifest, contract: Contract, table: PinnedTable, key_version: str | None) -> bool:
-    """Return whether the same code already exported this window from the same snapshot, contract and key: the same file again."""
-    pseudonyms = current["pseudonyms"] or {"key_version": None}
-    source = current["source"]
-    published_from = (source["table_uuid"], source["snapshot_id"], current["contract"]["sha256"], pseudonyms["key_version"])
-    mine = (table.uuid, table.snapshot_id, contract.sha256, key_version)
-    return published_from == mine and current["code_version"] == code_version()
-
-
 def lost_events(current: Manifest, result: WindowResult) -> bool:
     """Return whether events that the published generation counted are no longer in the table, as after Tableflow's retention.
 

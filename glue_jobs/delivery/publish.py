@@ -26,6 +26,7 @@ from glue_jobs.store import Bucket, Conflict, Unanswered
 PUBLISHED = "published"
 UNCHANGED = "unchanged"
 SUPERSEDED = "superseded"
+SKIPPED = "skipped"
 
 #: More than runs of one export that could be at the same window at once.
 _ATTEMPTS = 50
@@ -69,6 +70,55 @@ class WindowLocation:
 
 
 @attrs.frozen
+class Listing:
+    """What an export had in the bucket when the run began: bytes by relative key, and (relative key, upload id) of unfinished
+    uploads. One listing for a run, instead of several for each window."""
+
+    bucket: Bucket
+    export: str
+    sizes: dict[str, int]
+    uploads: list[tuple[str, str]]
+
+    @classmethod
+    def read(cls, bucket: Bucket, export: str) -> Listing:
+        return cls(bucket, export, dict(bucket.sizes(f"{export}/")), list(bucket.uploads(f"{export}/data/")))
+
+    def labels(self, folder: str) -> list[str]:
+        """Return the names of the JSON documents in a folder, in order: windows of manifests/ and skipped/, ids of runs/."""
+        below = f"{self.export}/{folder}/"
+        return [key.removeprefix(below).removesuffix(".json") for key in self.sizes if key.startswith(below)]
+
+    def left(self, window: str) -> dict[str, Left]:
+        """Return what each run left in a window, by the run's id."""
+        below = f"{self.export}/data/{window}/"
+        found: dict[str, Left] = {}
+        for key in self.sizes:
+            if key.startswith(below):
+                found.setdefault(key.removeprefix(below).partition("/")[0], Left()).keys.append(key)
+        for key, upload_id in self.uploads:
+            if key.startswith(below):
+                found.setdefault(key.removeprefix(below).partition("/")[0], Left()).uploads.append((key, upload_id))
+        return found
+
+    def windows_of(self, run_id: str) -> list[str]:
+        """Return the windows in which a run left something."""
+        parts = [key.removeprefix(f"{self.export}/data/").split("/") for key in (*self.sizes, *(key for key, _ in self.uploads))]
+        return sorted({window for window, *rest in parts if rest[:1] == [run_id]})
+
+    def has_files(self, manifest: Manifest) -> bool:
+        """Return whether all files that the manifest names were there."""
+        return all(self.sizes.get(self.bucket.relative(file["key"])) == file["size"] for file in manifest["files"])
+
+
+@attrs.frozen
+class Left:
+    """Objects and unfinished uploads of one run in one window."""
+
+    keys: list[str] = attrs.field(factory=list)
+    uploads: list[tuple[str, str]] = attrs.field(factory=list)
+
+
+@attrs.frozen
 class Outcome:
     """`manifest` is the one that is visible now, whoever wrote it."""
 
@@ -94,7 +144,7 @@ def publish(
             return Outcome(PUBLISHED, current)  # written by us: its answer was lost, and the client's second try was refused
         now = clock()
         run.require_time(now)
-        if current is not None and _says_the_same(current, manifest) and files_exist(location, current):
+        if current is not None and _says_the_same(current, manifest) and _files_exist(location, current):
             return Outcome(UNCHANGED, current)
         if current is not None and fence_of(current) > fence_of(manifest):
             return Outcome(SUPERSEDED, current)
@@ -118,8 +168,8 @@ def may_be_written(error: BaseException) -> bool:
     return _MAY_BE_WRITTEN in getattr(error, "__notes__", ())
 
 
-def files_exist(location: WindowLocation, manifest: Manifest) -> bool:
-    """Return whether all files that the manifest names are there."""
+def _files_exist(location: WindowLocation, manifest: Manifest) -> bool:
+    """Return whether all files that the manifest names are there now."""
     return all(location.bucket.size_of(file["key"]) == file["size"] for file in manifest["files"])
 
 

@@ -23,7 +23,7 @@ from exports.windows import window_of
 from glue_jobs import arguments, export, runs, session
 from glue_jobs.arguments import Arguments
 from glue_jobs.pseudonyms import fetch_key
-from glue_jobs.rows import WindowQuery
+from glue_jobs.rows import ExportQuery
 from glue_jobs.source import pin
 from glue_jobs.store import connect
 from lakeferry.local import spark as local_spark
@@ -83,7 +83,7 @@ def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
     window = window_of(contract.window.first, contract.window)
     utils = spark._jvm.PythonSQLUtils
     for allow_non_ascii in (False, True):
-        rows = WindowQuery(spark, contract, table, window, key, services.s3).rows(allow_non_ascii=allow_non_ascii)
+        rows = ExportQuery(spark, contract, table, key, services.s3).window(window).rows(allow_non_ascii=allow_non_ascii)
         for mode in ("extended", "codegen"):
             plan = utils.explainString(rows.frame._jdf.queryExecution(), mode)
             shown.keep(f"plan {allow_non_ascii} {mode}", plan)

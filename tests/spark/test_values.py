@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 from exports import contracts
 from exports.windows import window_of
 from glue_jobs.delivery.csv import LONGEST_TEXT, unguarded
-from glue_jobs.rows import WindowQuery
+from glue_jobs.rows import ExportQuery
 from glue_jobs.source import pin
 from glue_jobs.store import connect
 
@@ -140,8 +140,8 @@ def test_a_text_is_cut_for_excel_before_python_sees_it(lake):
     mine = contracts.load(lake.write_contract(contract(column("id"), column("text"), delivery={"dialect": "excel"})))
     services = connect()
     table = pin(services, lake.target.database, "things")
-    query = WindowQuery(lake.spark, mine, table, window_of(MONDAY.date(), mine.window), None, services.s3)
-    frame = query.rows(allow_non_ascii=False).frame
+    query = ExportQuery(lake.spark, mine, table, None, services.s3)
+    frame = query.window(window_of(MONDAY.date(), mine.window)).rows(allow_non_ascii=False).frame
     assert [row[0] for row in frame.select(F.length("text")).collect()] == [LONGEST_TEXT + 1] * 2
 
 

@@ -127,7 +127,7 @@ def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **chan
 
 def pinned(window: Window, name: str) -> PinnedTable:
     committed = window.end + timedelta(minutes=52)
-    return PinnedTable("lkc-7x2k9p", name, "f0d4", 6083129935478620001, committed, committed, committed, 51_204, False, {}, {})
+    return PinnedTable("lkc-7x2k9p", name, "f0d4", 6083129935478620001, 0, committed, committed, committed, 51_204, False, {}, {})
 
 
 def counts(kept: int, *, aggregated: bool = False, **events: int) -> dict:

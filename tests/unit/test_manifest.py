@@ -145,32 +145,6 @@ def test_without_a_window_with_rows_there_is_no_last_one():
     assert manifest.previous_document(week("2", 0, week("1", 0, None)))["last_with_rows"] is None
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"source": {"table_uuid": "other"}},
-        {"source": {"snapshot_id": 5}},
-        {"contract": {"sha256": "0" * 64}},
-        {"pseudonyms": {"key_version": "2"}},
-        {"code_version": "0.0.1+000000000000"},
-    ],
-)
-def test_a_window_is_up_to_date_only_if_all_its_inputs_are_unchanged(change):
-    delivered = samples.weekly_sales()
-    document, key = made(delivered), delivered.key_version
-    assert manifest.is_up_to_date(document, delivered.contract, delivered.table, key)
-    name, value = next(iter(change.items()))
-    other = document | {name: document[name] | value if isinstance(value, dict) else value}
-    assert not manifest.is_up_to_date(other, delivered.contract, delivered.table, key)
-
-
-def test_a_window_without_pseudonyms_is_up_to_date_without_a_key():
-    delivered = samples.daily_trades()
-    assert made(delivered)["pseudonyms"] is None
-    assert manifest.is_up_to_date(made(delivered), delivered.contract, delivered.table, None)
-    assert not manifest.is_up_to_date(made(delivered), delivered.contract, delivered.table, "1")
-
-
 def test_notes_have_what_the_file_cannot_show():
     excel = samples.contract(samples.TRADES)
     machine = attrs.evolve(excel, delivery=attrs.evolve(excel.delivery, dialect="machine"))

@@ -17,7 +17,7 @@ import pytest
 from glue_jobs import runs
 from glue_jobs.delivery import cleanup
 from glue_jobs.delivery.manifest import Fence, Manifest, fence_of
-from glue_jobs.delivery.publish import PUBLISHED, SUPERSEDED, UNCHANGED, Outcome, WindowLocation, may_be_written, publish
+from glue_jobs.delivery.publish import PUBLISHED, SUPERSEDED, UNCHANGED, Listing, Outcome, WindowLocation, may_be_written, publish
 from glue_jobs.errors import ExportError, StorageProblem
 from glue_jobs.store import Bucket, Conflict, connect_s3
 from simulators.core.faults import FaultClient
@@ -277,6 +277,17 @@ def leave(location: WindowLocation, run_id: str) -> None:
     location.bucket.s3.create_multipart_upload(Bucket=location.bucket.name, Key=key)
 
 
+def clean(location: WindowLocation, own_run: str, now: datetime) -> list[str]:
+    current, _ = location.current() or (None, None)
+    left_by_runs = Listing.read(location.bucket, location.export).left(location.window)
+    return cleanup.clean_window(location, current, left_by_runs, own_run, now)
+
+
+def latest(location: WindowLocation) -> list[dict]:
+    ids = Listing.read(location.bucket, location.export).labels("runs")
+    return runs.latest(location.bucket, location.export, [run_id for run_id in ids if run_id != "own"])
+
+
 def left(location: WindowLocation) -> set[str]:
     """Return the runs with files or uploads in the window."""
     found = [*location.bucket.keys(location.data), *(key for key, _ in location.bucket.uploads(location.data))]
@@ -310,11 +321,11 @@ def test_files_of_dead_runs_are_removed_and_nothing_else(location):
         leave(location, one)
     neighbour = attrs.evolve(location, window="2026-W45")
     leave(neighbour, "never-recorded")
-    assert cleanup.clean_window(location, "own", T0) == sorted(dead)
+    assert clean(location, "own", T0) == sorted(dead)
     assert left(location) == alive
     assert left(neighbour) == {"never-recorded"}
     assert location.current() is not None
-    assert cleanup.clean_window(location, "own", T0) == []
+    assert clean(location, "own", T0) == []
 
 
 def test_files_of_dead_runs_are_removed_from_all_windows(location):
@@ -326,10 +337,9 @@ def test_files_of_dead_runs_are_removed_from_all_windows(location):
     windows[2].bucket.s3.create_multipart_upload(
         Bucket=location.bucket.name, Key=location.bucket.key(f"{windows[2].run_folder('killed')}begun.csv")
     )
-    earlier = runs.latest(location.bucket, location.export, "own")
-    cleanup.clean_up_dead_runs(location.bucket, location.export, "own", earlier, T0)
+    cleanup.clean_up_dead_runs(Listing.read(location.bucket, location.export), "own", latest(location), T0)
     assert [left(window) for window in windows] == [{"at-work"}, {"at-work"}, set()]
-    states = {record["id"]: record["state"] for record in runs.latest(location.bucket, location.export, "own")}
+    states = {record["id"]: record["state"] for record in latest(location)}
     assert states == {"killed": "failed", "at-work": "running"}
 
 
@@ -342,7 +352,7 @@ def test_a_run_publishes_nothing_once_others_may_remove_its_files(location):
     def awake(now):
         return publish(location, draft("x", fence("slow")), record, lambda: now)
 
-    assert cleanup.clean_window(location, "other", T0 + 10 * MINUTE) == ["slow"]
+    assert clean(location, "other", T0 + 10 * MINUTE) == ["slow"]
     with pytest.raises(ExportError) as late:
         awake(T0 + 10 * MINUTE)
     assert (late.value.code, location.current()) == ("EXP-TIME-LIMIT", None)
@@ -361,7 +371,7 @@ def test_files_of_a_window_without_its_manifest_stay(location):
     ):
         run(location, name, state="done", windows=windows)
         leave(location, name)
-    assert cleanup.clean_window(location, "own", T0) == ["failed"]
+    assert clean(location, "own", T0) == ["failed"]
     assert left(location) == {"first", "second"}
 
 
@@ -371,19 +381,19 @@ def test_windows_that_failed_or_ended_their_run_count_as_tried(location):
     run(location, "run-2", working_on="c")
     run(location, "run-3", state="failed", windows=[{"window": "a", "state": "failed", "exit_code": 1}])
     run(location, "own", working_on="d")
-    assert runs.tried(runs.latest(location.bucket, location.export, "own")) == {"a": "run-3", "c": "run-2"}
+    assert runs.tried(latest(location)) == {"a": "run-3", "c": "run-2"}
 
 
 def test_files_of_earlier_generations_stay(location):
     for number, name in enumerate("abc"):
         leave(location, name)
         attempt(location, fence(name, number), name)
-    assert cleanup.clean_window(location, "own", T0) == []
+    assert clean(location, "own", T0) == []
     assert left(location) == {"a", "b", "c"}
 
 
 def test_the_first_clean_up_of_a_window_finds_nothing(location):
-    assert cleanup.clean_window(location, "own", T0) == []
+    assert clean(location, "own", T0) == []
 
 
 def test_a_run_discards_its_own_files_only(location):

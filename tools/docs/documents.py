@@ -131,7 +131,7 @@ _RUN: Final = {
     "windows[].stops": "Whether this stopped the run, so that later windows were not computed.",
     "working_on": "The window in progress; null between windows and at the end. If a run dies, it was working on this one.",
     "windows_left": "Missing windows beyond what one run takes on (`window.max_backfill`).",
-    "phases.<phase>": "Seconds over all windows in `clean up`, `compute`, `verify`, `publish` and `keep aggregate`.",
+    "phases.<phase>": "Seconds over all windows in `look for changes`, `compute`, `verify`, `publish` and `keep aggregate`.",
     "host": "The machine and its boot, which identify a dead process.",
     "pid": "The process.",
     "code_version": "Version, and a hash of the sources.",

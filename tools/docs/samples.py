@@ -125,6 +125,7 @@ def _table() -> PinnedTable:
         name="sales_orders",
         uuid="e753c234-7c2c-445a-b380-9c425e01ac1a",
         snapshot_id=2244809164101853962,
+        schema_id=0,
         committed_at=_COMMITTED,
         current_since=_COMMITTED,
         appended_at=_COMMITTED,
