@@ -125,6 +125,8 @@ _RUN: Final = {
     "windows[].files": "The files.",
     "windows[].checks": "Results of the checks.",
     "windows[].notes": "Sentences for the reader.",
+    "windows[].inputs_sha256": "A hash of all that decided what was done: files of the table that can hold the window's events, "
+    "contract, key and code. While it stays the same, the window isn't computed again.",
     "windows[].code": "Of a window that was blocked or failed: the [error code](errors.md).",
     "windows[].remedy": "What to do.",
     "windows[].exit_code": "The exit code that it leads to.",

@@ -47,7 +47,7 @@ def run_record() -> dict[str, Any]:
     window = window_of(_MONDAY, contracts.load("weekly_sales").window)
     waiting = "the table's last commit is of 2026-11-15 21:40 UTC, before the window's end"
     record.windows = [
-        _document(window, "published", manifests()[0]),
+        _document(window, "published", manifests()[0]) | {"inputs_sha256": _INPUTS},
         {"window": "2026-W47", "state": "incomplete", "reason": waiting},
         _BLOCKED,
     ]
@@ -57,6 +57,7 @@ def run_record() -> dict[str, Any]:
     return attrs.asdict(record) | {"code_version": _CODE}
 
 
+_INPUTS = "9b0f64c5d1f9ad0a2ec6aee1d07c9f4c37f2b6d0f6a8d0f9a1e6b6bd3a0c5e17"
 _BLOCKED = {
     "window": "2026-W44",
     "state": "blocked",
