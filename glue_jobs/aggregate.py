@@ -15,15 +15,10 @@ from glue_jobs import outcomes
 
 _IS_EVENT = "$is_event"
 _PERSONS = "$persons"
-_NON_ASCII = "$non_ascii"
-HAS_NON_ASCII = "$has_non_ascii"
 
 
-def lines_and_events(lines: DataFrame, *, non_ascii: Column) -> DataFrame:
-    """Double each row that counts an event: once as its line, once as the event. Lines then carry no outcome.
-
-    `non_ascii` is true for lines of which a value could not be hashed.
-    """
+def lines_and_events(lines: DataFrame) -> DataFrame:
+    """Double each row that counts an event: once as its line, once as the event. Lines then carry no outcome."""
     both = F.when(F.col(outcomes.OUTCOME).isNull(), F.array(F.lit(False))).otherwise(F.array(F.lit(False), F.lit(True)))
     rows = lines.withColumn(_IS_EVENT, F.explode(both))
     event = F.col(_IS_EVENT)
@@ -34,7 +29,6 @@ def lines_and_events(lines: DataFrame, *, non_ascii: Column) -> DataFrame:
         outcomes.PARTITION: F.when(event, F.col(outcomes.PARTITION)),
         outcomes.ITEMS: F.when(event, items),
         outcomes.LINE_STATE: F.when(~event, F.col(outcomes.LINE_STATE)),
-        _NON_ASCII: ~event & non_ascii,
     }
     return rows.withColumns(about).filter(event | F.col(outcomes.LINE_STATE).isNotNull())
 
@@ -57,7 +51,6 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
             F.sum(outcomes.ITEMS).alias(outcomes.ITEMS),
             F.min(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MIN),
             F.max(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MAX),
-            F.bool_or(_NON_ASCII).alias(HAS_NON_ASCII),
             counted.alias(_PERSONS),
             *[value.alias(name) for name, value in measures.items()],
         )

@@ -32,14 +32,12 @@ ITEMS: Final = "$items"
 LINES: Final = "$lines"
 COUNTED: Final = (OUTCOME, PARTITION, OFFSET_MIN, LINE_STATE, EVENTS, OFFSET_MAX, ITEMS, LINES)
 
-#: Columns of bits: a value beyond ASCII could not be hashed, then a bit for each check of rows.
+#: Columns of bits: one for each check of rows that the row fails.
 FLAGS: Final = "$flags_"
 FLAGS_PER_COLUMN: Final = 60
-NON_ASCII: Final = 0
-FIRST_CHECK: Final = 1
 
 
 def flags_of(column: str, value: int) -> list[int]:
-    """Return the numbers of the conditions that a value of one of the columns of flags stands for."""
+    """Return the numbers of the checks that a value of one of the columns of flags stands for."""
     first = int(column.removeprefix(FLAGS)) * FLAGS_PER_COLUMN
     return [first + bit for bit in range(value.bit_length()) if value >> bit & 1]

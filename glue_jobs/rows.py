@@ -5,6 +5,7 @@ No row is dropped on the way: each event gets an outcome (see `outcomes`), and t
 
 from __future__ import annotations
 
+import re
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ from glue_jobs.delivery import csv
 from glue_jobs.errors import SourceProblem
 from glue_jobs.expressions import require_no_clock
 from glue_jobs.files import TableFiles, list_files
-from glue_jobs.pseudonyms import is_non_ascii, with_pads
 from glue_jobs.source import PinnedTable
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _FEW_GROUPS = 500_000
 _IS_LATEST = "$is_latest"
 _POSITION = "$position"
-_NON_ASCII = "$non_ascii"
 #: Kafka's own order, which is that of the offsets: a producer whose clock is behind dates its later event earlier. The rest
 #: only keeps events of several partitions from tying.
 _TIE_BREAKS = ("kafka_offset", "kafka_timestamp", "kafka_partition")
@@ -45,6 +44,8 @@ class WindowFrame:
 
     frame: DataFrame
     partitions: int
+    #: Columns that the executors hash when they write them.
+    hashed_late: frozenset[str] = frozenset()
     #: An aggregate's groups before they became lines, some of them suppressed; None for lines.
     groups: DataFrame | None = None
     persisted: DataFrame | None = None
@@ -114,9 +115,9 @@ class WindowQuery:
     def table(self) -> PinnedTable:
         return self.export.table
 
-    def rows(self, *, allow_non_ascii: bool) -> WindowFrame:
-        """Plan the rows. `allow_non_ascii` sends hashed text beyond ASCII through Python; without it, it is only counted."""
-        return self._groups(allow_non_ascii) if self.contract.aggregate else self._lines(allow_non_ascii)
+    def rows(self) -> WindowFrame:
+        """Plan the rows."""
+        return self._groups() if self.contract.aggregate else self._lines()
 
     def count_read(self) -> dict[str, int]:
         """Count the events as they are read: `inside`, `invalid_time`, `invalid_time_received` and `null_key` of `ReadCounts`.
@@ -168,10 +169,10 @@ class WindowQuery:
     def _window_first(self) -> bool:
         return self.contract.window.filter_stage == "before_deduplication"
 
-    def _lines(self, allow_non_ascii: bool) -> WindowFrame:
+    def _lines(self) -> WindowFrame:
         contract = self.contract
         first = next(column for column in contract.columns if column.name == contract.delivery.order_by[0])
-        files = self.export.files.of_window(self.window)
+        files, late = self.export.files.of_window(self.window), _hashed_late(contract)
         rows = sum(file.rows for file in files)
         layout = None
         if first.field and _ranges_hold_keys(contract, first):
@@ -181,37 +182,35 @@ class WindowQuery:
             partitions = layout.partitions
             events = layout.spread(self._valid_events(), F.col(first.field))
             lines = self._to_lines(with_latest_flag(events, contract.deduplicate, within=(ranges.BUCKET,)))
-            values = self._values(lines, allow_non_ascii)
+            values = self._values(lines, late)
         else:
             partitions = ranges.wanted(rows, self._parallelism)
             lines = self._deduplicated_lines(partitions)
-            values = self._values(lines, allow_non_ascii)
+            values = self._values(lines, late)
             values = values.repartitionByRange(partitions, F.col(first.name).asc_nulls_first())
         if layout is None or not _key_orders_all(contract):
-            values = values.sortWithinPartitions(*self._total_order())
-        return WindowFrame(self._finished(values, F.col(_NON_ASCII)), partitions)
+            values = values.sortWithinPartitions(*self._total_order(late))
+        return WindowFrame(self._finished(values, late), partitions, late)
 
-    def _groups(self, allow_non_ascii: bool) -> WindowFrame:
+    def _groups(self) -> WindowFrame:
         contract, types = self.contract, self.export.types
         rows_read = sum(file.rows for file in self.export.files.of_window(self.window))
         partitions = ranges.wanted(rows_read, self._parallelism)
         self.export.spark.conf.set("spark.sql.shuffle.partitions", partitions)
         keys = {
-            column.name: columns.treated(column, types[column.name].dataType, allow_non_ascii=allow_non_ascii)
+            column.name: columns.treated(column, types[column.name].dataType, self.export.key)
             for column in contract.columns
             if not column.measure
         }
         measured = [column for column in contract.columns if column.measure]
         measures = {column.name: columns.cast_to(columns.raw(column), column.type) for column in measured}
-        lines = self._with_pads(self._deduplicated_lines(partitions))
-        rows = aggregate.lines_and_events(lines, non_ascii=self._has_non_ascii(allow_non_ascii))
+        rows = aggregate.lines_and_events(self._deduplicated_lines(partitions))
         groups = aggregate.grouped(rows, contract, keys, measures).persist()
         few = groups.count() <= _FEW_GROUPS
         shown = aggregate.suppressed(groups, contract.aggregate, list(keys))  # type: ignore[arg-type]
         order = self._total_order()
         ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
-        finished = self._finished(ordered, F.col(aggregate.HAS_NON_ASCII))
-        return WindowFrame(finished, 1 if few else partitions, shown, groups)
+        return WindowFrame(self._finished(ordered), 1 if few else partitions, groups=shown, persisted=groups)
 
     def _deduplicated_lines(self, partitions: int) -> DataFrame:
         rule, events = self.contract.deduplicate, self._valid_events()
@@ -222,27 +221,27 @@ class WindowQuery:
         inside = F.lit(True) if self._window_first else source.in_window(self.contract, self.table, self.window)
         return to_lines(events, self.contract, inside)
 
-    def _values(self, lines: DataFrame, allow_non_ascii: bool) -> DataFrame:
+    def _values(self, lines: DataFrame, hashed_late: frozenset[str]) -> DataFrame:
         """Return the contract's columns instead of the source's. Where a row delivers no line, they mean nothing."""
         values = []
         for column in self.contract.columns:
+            is_late = column.name in hashed_late
             spark_type = self.export.types[column.name].dataType
-            value = columns.treated(column, spark_type, allow_non_ascii=allow_non_ascii)
+            value = columns.treated(column, spark_type, None if is_late else self.export.key)
             # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
-            values.append((F.when(_is_delivered(), value) if columns.may_fail(column, spark_type) else value).alias(column.name))
-        kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET) if name in lines.columns]
-        return self._with_pads(lines).select(*kept, self._has_non_ascii(allow_non_ascii).alias(_NON_ASCII), *values)
+            guarded = is_late or columns.may_fail(column, spark_type)
+            values.append((F.when(_is_delivered(), value) if guarded else value).alias(column.name))
+        kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET, _POSITION) if name in lines.columns]
+        return lines.select(*kept, *values)
 
-    def _has_non_ascii(self, allow_non_ascii: bool) -> Expression:
-        """Return whether a value of a delivered row can't be hashed because it isn't ASCII."""
-        hashed = [] if allow_non_ascii else [is_non_ascii(columns.raw(column)) for column in self.contract.hashed]
-        return F.when(_is_delivered(), reduce(lambda left, right: left | right, hashed, F.lit(False))).otherwise(F.lit(False))
-
-    def _finished(self, values: DataFrame, non_ascii: Expression) -> DataFrame:
+    def _finished(self, values: DataFrame, hashed_late: frozenset[str] = frozenset()) -> DataFrame:
         """Return what executors write and count: the contract's columns, and those of `outcomes`."""
         failed = [~F.expr(check.each_row) for check in self.contract.check if check.each_row]
-        flags = [F.when(_is_delivered(), bits).alias(name) for name, bits in _flags([non_ascii, *failed]).items()]
-        cells = [self._cell(column).alias(column.name) for column in self.contract.columns]
+        flags = [F.when(_is_delivered(), bits).alias(name) for name, bits in _flags(failed).items()]
+        cells = [
+            F.col(column.name) if column.name in hashed_late else self._cell(column).alias(column.name)
+            for column in self.contract.columns
+        ]
         return values.select(*cells, *[name for name in outcomes.COUNTED if name in values.columns], *flags)
 
     def _cell(self, column: Column) -> Expression:
@@ -254,13 +253,15 @@ class WindowQuery:
             return F.when(F.octet_length(value) > csv.LONGEST_TEXT, cut).otherwise(value)
         return value.cast("string") if csv.written_by_spark(column) else value
 
-    def _total_order(self) -> list[Expression]:
+    def _total_order(self, hashed_late: frozenset[str] = frozenset()) -> list[Expression]:
         order_by = self.contract.delivery.order_by
         rest = [column.name for column in self.contract.columns if column.name not in order_by]
-        return [F.col(name).asc_nulls_first() for name in (*order_by, *rest)]
-
-    def _with_pads(self, frame: DataFrame) -> DataFrame:
-        return with_pads(frame, self.export.key) if self.export.key and self.contract.hashed else frame
+        # The order of what is still to be hashed would tell something about it. Kafka's order decides instead.
+        position = (
+            [outcomes.PARTITION, outcomes.OFFSET_MIN, *([_POSITION] if self.contract.explode else [])] if hashed_late else []
+        )
+        names = [name for name in (*order_by, *rest, *position) if name not in hashed_late]
+        return [F.col(name).asc_nulls_first() for name in names]
 
     @property
     def _parallelism(self) -> int:
@@ -311,9 +312,7 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
     exploded = events.withColumns(counted).select("*", F.posexplode_outer(items).alias(_POSITION, contract.explode.alias))
     first = F.col(_POSITION).isNull() | (F.col(_POSITION) == 0)
     once = {name: F.when(first, F.col(name)) for name in (outcomes.OUTCOME, outcomes.ITEMS)}
-    return exploded.withColumns(once | {outcomes.LINE_STATE: F.when(F.col(_POSITION).isNotNull(), state)}).drop(
-        _IS_LATEST, _POSITION
-    )
+    return exploded.withColumns(once | {outcomes.LINE_STATE: F.when(F.col(_POSITION).isNotNull(), state)}).drop(_IS_LATEST)
 
 
 def _has_null_key(rule: Deduplicate | None) -> Expression:
@@ -342,6 +341,16 @@ def _is_untouched(column: Column) -> bool:
     """Return whether the file shows the field as the source orders it."""
     kept = column.personal is None or column.personal.treatment == "keep"
     return column.field is not None and kept and column.type in ("text", "integer", "date", "timestamp")
+
+
+def _hashed_late(contract: Contract) -> frozenset[str]:
+    """Return the columns that executors can hash when they write: those that the file isn't ordered by and no check names."""
+    checks = " ".join(check.each_row for check in contract.check if check.each_row)
+    return frozenset(
+        column.name
+        for column in contract.hashed
+        if column.name not in contract.delivery.order_by and not re.search(rf"\b{column.name}\b", checks)
+    )
 
 
 def _is_delivered() -> Expression:

@@ -16,7 +16,6 @@ from pyspark.sql import functions as F
 
 from exports.contract import Contract
 from exports.windows import Window
-from glue_jobs import outcomes
 from glue_jobs.aggregate_table import AggregateTable, holds
 from glue_jobs.contract import code_version
 from glue_jobs.delivery import cleanup, counts, csv, datapackage, manifest, report
@@ -214,18 +213,14 @@ def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
 
 
 def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
-    """Compute and upload the rows. If a hashed value is not ASCII, compute again with a Python function that normalises it."""
+    """Compute and upload the rows."""
     folder = run.location(window).run_folder(run.record.id)
     ending = ".csv.gz" if run.contract.delivery.gzip else ".csv"
     key = f"{folder}{run.contract.name}_{window.label}{ending}"
-    query, form = run.query.window(window), CsvFormat(run.contract.columns, run.contract.delivery)
-    for allow_non_ascii in (False, True):
-        with run.phase(window, "compute"):
-            frame = query.rows(allow_non_ascii=allow_non_ascii)
-            stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
-        if not stored.report.flagged.get(str(outcomes.NON_ASCII)):
-            break
-        frame.release()
+    with run.phase(window, "compute"):
+        frame = run.query.window(window).rows()
+        form = CsvFormat(run.contract.columns, run.contract.delivery, frame.hashed_late, run.query.key)
+        stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
     for unfinished, upload_id in run.bucket.uploads(folder):
         run.bucket.abort(unfinished, upload_id)  # a task that was tried twice began two
     return frame, stored
@@ -251,7 +246,7 @@ def _counts(run: RunContext, window: Window, report: PartitionReport, stats: Fil
 def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[CheckResult]:
     results = implied_checks(run.contract, stats)
     of_rows = [check for check in run.contract.check if check.each_row]
-    for number, check in enumerate(of_rows, outcomes.FIRST_CHECK):
+    for number, check in enumerate(of_rows):
         results.append(CheckResult(check.id, check.severity, check.message, report.flagged.get(str(number), 0)))
     overall = [check for check in run.contract.check if check.overall]
     if overall:

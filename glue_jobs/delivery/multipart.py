@@ -23,6 +23,7 @@ from glue_jobs import outcomes
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.counts import PartitionReport, count
 from glue_jobs.delivery.verify import Part
+from glue_jobs.pseudonyms import hasher
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -59,10 +60,14 @@ class StoredFile:
 
 @attrs.frozen
 class CsvFormat:
-    """The form of the file: columns and delivery of the contract."""
+    """The form of the file: columns and delivery of the contract. `hashed` names columns that come as they are in the table and
+    are replaced by pseudonyms, made with `key`, before they are written.
+    """
 
     columns: list[Column]
     delivery: Delivery
+    hashed: frozenset[str] = frozenset()
+    key: bytes | None = attrs.field(default=None, repr=False)
 
     @property
     def header(self) -> bytes:
@@ -71,6 +76,10 @@ class CsvFormat:
     @property
     def stored_header(self) -> bytes:
         return bytes(self.packed(self.header))
+
+    def hashers(self) -> dict[str, Callable[[pa.Array], pa.Array]]:
+        kinds = {column.name: column.personal.kind or "text" for column in self.columns if column.personal}
+        return {name: hasher(self.key, kinds[name]) for name in sorted(self.hashed)} if self.key else {}
 
     def packed(self, data: bytes | memoryview) -> bytes | memoryview:
         """Compress a piece by itself: concatenated gzip members are a gzip file (RFC 1952 §2.2)."""
@@ -126,12 +135,16 @@ def encoder(upload: Upload, form: CsvFormat) -> Callable[[Iterable[pa.RecordBatc
         index = context.partitionId() if context else 0
         report = PartitionReport()
         sink = PartitionSink(upload, index)
+        hashers = form.hashers()
         for batch in batches:
             rows = pa.Table.from_batches([batch])
             report.add(count(rows))
             states = rows[outcomes.LINE_STATE]
             if states.null_count or pc.max(states).as_py():
                 rows = rows.filter(pc.equal(states, outcomes.DELIVERED))
+            for name, hashed in hashers.items():
+                place = rows.column_names.index(name)
+                rows = rows.set_column(place, name, pa.chunked_array(map(hashed, rows[name].chunks), pa.string()))
             if rows.num_rows:
                 written = csv.lines(rows, form.columns, form.delivery)
                 report.add(PartitionReport(records=rows.num_rows, cut=written.cut, replaced=written.replaced))

@@ -76,17 +76,15 @@ def plant(spark: SparkSession, mark: bytes) -> None:
 
 
 def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
-    """Save all plans of the rows and their generated code, with native pseudonyms and with those computed in Python."""
+    """Save all plans of the rows and their generated code."""
     contract, services = contracts.load(args.export), connect()
     table = pin(services, args.database, contract.source.topic)
     key = fetch_key(services, args.pseudonym_secret).value
     window = window_of(contract.window.first, contract.window)
     utils = spark._jvm.PythonSQLUtils
-    for allow_non_ascii in (False, True):
-        rows = ExportQuery(spark, contract, table, key, services.s3).window(window).rows(allow_non_ascii=allow_non_ascii)
-        for mode in ("extended", "codegen"):
-            plan = utils.explainString(rows.frame._jdf.queryExecution(), mode)
-            shown.keep(f"plan {allow_non_ascii} {mode}", plan)
+    rows = ExportQuery(spark, contract, table, key, services.s3).window(window).rows()
+    for mode in ("extended", "codegen"):
+        shown.keep(f"plan {mode}", utils.explainString(rows.frame._jdf.queryExecution(), mode))
 
 
 def browse(spark: SparkSession, shown: Shown) -> None:

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 #: A literal in a query, which must be found wherever a literal key would be.
 MARK = bytes(range(17, 81))
+LITERAL = "never a pseudonym"
 PEOPLE = topic_of(("who", "string"))
 NAMES = ("Ida", "ZOË")
 
@@ -27,8 +28,11 @@ def shown(lakes, tmp_path_factory):
     lake = lakes()
     lake.commit(PEOPLE, *({"id": f"{n}", "at": MONDAY, "who": who} for n, who in enumerate(NAMES)))
     folder = tmp_path_factory.mktemp("shown")
-    hashed = column("who", personal={"treatment": "hash", "kind": "name"})
-    path = lake.write_contract(contract(column("id"), hashed))
+    hashed = {"treatment": "hash", "kind": "name"}
+    columns = column("id"), column("who", personal=hashed), column("checked", **{"from": "who"}, personal=hashed)
+    # Executors hash `who` when they write it, and Spark `checked`, because a check names it.
+    check = {"id": "hashed", "severity": "block", "message": "Not hashed.", "each_row": f"checked <> '{LITERAL}'"}
+    path = lake.write_contract(contract(*columns, check=[check]))
     words = ["--export", path, "--as-of", AS_OF.isoformat(), *lake.target.arguments()]
     # like a machine in another country
     far = {"TZ": "Pacific/Apia", "LC_ALL": "C.UTF-8", "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.timezone=Pacific/Apia"}
@@ -56,20 +60,20 @@ def test_neither_the_key_nor_a_pad_is_in_anything(shown):
 
 
 def test_a_process_of_another_zone_and_language_writes_the_same(shown):
-    rows = [f"{n},{pseudonym(who, 'name')}\r\n" for n, who in enumerate(NAMES)]
-    assert (shown / "file.csv").read_bytes() == ("id,who\r\n" + "".join(rows)).encode()
+    rows = [f"{n},{pseudonym(who, 'name')},{pseudonym(who, 'name')}\r\n" for n, who in enumerate(NAMES)]
+    assert (shown / "file.csv").read_bytes() == ("id,who,checked\r\n" + "".join(rows)).encode()
 
 
 @pytest.mark.parametrize("where", ["local-", "SQL_execution", "api_v1_applications", "plan_"])
 def test_the_searched_files_show_literals(shown, where):
     """Otherwise the search would prove nothing. The plans of the rows show the contract's own literals."""
-    wanted = b"v1|name|" if where == "plan_" else MARK.hex().encode()
-    forms = (wanted, wanted.hex().encode())
+    forms = (LITERAL.encode(),) if where == "plan_" else (MARK.hex().encode(), MARK.hex().encode().hex().encode())
     assert any(form in text for text in named(shown, where) for form in forms)
-    assert any(b"$pad_inner" in text for text in named(shown, where))
 
 
-def test_the_searched_files_include_generated_code_and_python_plans(shown):
+def test_the_searched_files_include_generated_code_and_both_ways_of_hashing(shown):
     plans = b"".join(named(shown, "plan_"))
     assert b"/* 001 */" in plans
     assert b"arrowevalpython" in plans
+    for where in ("local-", "SQL_execution"):
+        assert any(b"mapinarrow" in text and b"arrowevalpython" in text for text in named(shown, where)), where
