@@ -201,7 +201,9 @@ class Check:
 
 @attrs.frozen
 class Delivery:
-    order_by: list[str] = setting("Columns that order the file; the other columns break ties.", pattern=NAME)
+    order_by: list[str] = setting(
+        "Columns that order the file; the other columns break ties, and then Kafka's order.", pattern=NAME
+    )
     dialect: Literal["excel", "machine"] = setting(
         "excel begins with a byte order mark, so that Excel reads UTF-8; machine doesn't.", default="excel"
     )

@@ -59,9 +59,9 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 def pseudonym(text: str | None, kind: str, key: bytes = KEY) -> str | None:
     """Return the pseudonym that the documentation defines."""
-    if text is None or not text.strip(" \t\n\r"):
+    text = unicodedata.normalize("NFKC", text or "").strip(" \t\n\r")
+    if not text:
         return None
-    text = unicodedata.normalize("NFKC", text).strip(" \t\n\r")
     if kind == "phone":
         text = "".join(
             str(unicodedata.digit(sign)) if sign.isdecimal() else sign for sign in text if sign.isdecimal() or sign == "+"
