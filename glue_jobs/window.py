@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cached_property
@@ -162,9 +163,11 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
     location, previous = run.location(window), _manifest_before(run, window)
     frame, stored = _compute(run, window)
     try:
-        with run.phase(window, "verify"):
+        with run.phase(window, "verify"), ThreadPoolExecutor(1) as pool:
+            counting = pool.submit(_count_read, run, window)  # Spark has nothing else to do while the driver reads
             stats = _read_back(run, stored)
-            counted = _counts(run, window, stored.report, stats)
+            counted = counts.reconcile(counting.result(), stored.report, stats, aggregated=run.contract.aggregate is not None)
+            counts.require_valid(counting.result(), run.contract.source.max_invalid_percent, window.label)
             checks = _checks(run, stored.report, stats)
         _require_clean(window, stats, checks)
         empty = stats.rows == 0
@@ -232,15 +235,12 @@ def _read_back(run: RunContext, stored: StoredFile) -> FileStats:
         return verify_file(stored.key, body, stored.parts, run.contract, csv.header(run.contract.columns, run.contract.delivery))
 
 
-def _counts(run: RunContext, window: Window, report: PartitionReport, stats: FileStats) -> dict[str, Any]:
-    read = ReadCounts(
+def _count_read(run: RunContext, window: Window) -> ReadCounts:
+    return ReadCounts(
         in_table=run.query.count_table() if run.table.records is None else run.table.records,
         whole_table=run.contract.window.filter_stage == "after_deduplication",
         **run.query.window(window).count_read(),
     )
-    counted = counts.reconcile(read, report, stats, aggregated=run.contract.aggregate is not None)
-    counts.require_valid(read, run.contract.source.max_invalid_percent, window.label)
-    return counted
 
 
 def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[CheckResult]:

@@ -12,6 +12,7 @@ import hashlib
 import io
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Protocol
@@ -90,7 +91,7 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
 
     Raises Inconsistent where the object is not what was written, or not CSV.
     """
-    content = hashlib.sha256(header)
+    unpacked = hashlib.sha256(header)
     stats = FileStats(
         key=key,
         totals={c.name: {"sum": zero(_scale(c)), "min": None, "max": None} for c in contract.columns if c.numeric},
@@ -100,11 +101,22 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
     stored = _CheckedBody(body, parts)
     text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
     with _unpacked():
-        for block in _records(text, header):
-            content.update(block)
+        for block in _records(_read_ahead(text), header):
+            if contract.delivery.gzip:
+                unpacked.update(block)
             _take(block, contract, stats)
-    stats.size, stats.sha256, stats.content_sha256 = stored.size, stored.finish(), content.hexdigest()
+    stats.size, stats.sha256 = stored.size, stored.finish()
+    stats.content_sha256 = unpacked.hexdigest() if contract.delivery.gzip else stats.sha256
     return stats
+
+
+def _read_ahead(stream: Readable) -> Iterator[bytes]:
+    """Yield the object's blocks. The next one is read, hashed and unpacked in a thread while the caller works on this one."""
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(stream.read, _CHUNK)
+        while block := reading.result():
+            reading = pool.submit(stream.read, _CHUNK)
+            yield block
 
 
 @contextmanager
@@ -115,11 +127,11 @@ def _unpacked() -> Iterator[None]:
         raise Inconsistent("EXP-CHECKSUM", f"the file can't be unpacked: {error}", _REMEDY) from None
 
 
-def _records(stream: Readable, header: bytes) -> Iterator[bytes]:
+def _records(blocks: Iterator[bytes], header: bytes) -> Iterator[bytes]:
     """Return blocks of whole records, without the header."""
-    rest = stream.read(_CHUNK)
-    while len(rest) < len(header) and (more := stream.read(_CHUNK)):
-        rest += more
+    rest = b""
+    while len(rest) < len(header) and (block := next(blocks, b"")):
+        rest += block
     if not rest.startswith(header):
         raise Inconsistent("EXP-HEADER", "the file does not begin with its header", _REMEDY)
     rest = rest[len(header) :]
@@ -128,10 +140,10 @@ def _records(stream: Readable, header: bytes) -> Iterator[bytes]:
         if cut:
             yield rest[:cut]
             rest = rest[cut:]
-        more = stream.read(_CHUNK)
-        if not more:
+        block = next(blocks, b"")
+        if not block:
             break
-        rest += more
+        rest += block
     if rest:
         raise Inconsistent("EXP-RECORDS", "the file ends in the middle of a record", _REMEDY)
 
