@@ -75,6 +75,10 @@ def run(
         listing = Listing.read(bucket, contract.name)
         earlier = runs.latest(bucket, contract.name, [run_id for run_id in listing.labels("runs") if run_id != record.id])
         cleanup.clean_up_dead_runs(listing, record.id, earlier, clock())
+        rule = attrs.evolve(contract.window, first=args.first_day or contract.window.first)
+        published, skipped = map(listing.labels, ("manifests", "skipped"))
+        planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier))
+        record.windows_left = planned.remaining
         context = RunContext(
             spark=get_spark,
             contract=contract,
@@ -83,6 +87,7 @@ def run(
             bucket=bucket,
             record=record,
             listing=listing,
+            windows=planned.windows,
             computed=runs.computed(earlier),
             clock=clock,
             on_phase=on_phase,
@@ -90,7 +95,7 @@ def run(
             dry_run=args.dry_run,
             accept_fewer_events=args.accept_fewer_events,
         )
-        _export_windows(context, args, runs.tried(earlier))
+        _export_windows(context)
     except BaseException as thrown:
         error = errors.translated(thrown) if isinstance(thrown, Exception) else _CANCELLED
         with suppress(ExportError):  # what went wrong first is what counts
@@ -141,15 +146,11 @@ def plan(
     return Plan([*first, *new, *again, *retried], len(missing) - len(new) - len(retried))
 
 
-def _export_windows(run: RunContext, args: Arguments, tried: dict[str, str]) -> None:
-    contract, record = run.contract, run.record
-    published, skipped = map(run.listing.labels, ("manifests", "skipped"))
-    rule = attrs.evolve(contract.window, first=args.first_day or contract.window.first)
-    planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=tried)
-    record.windows_left = planned.remaining
-    if planned.windows:
-        require_same_fields(require_allowed(run.spark(), contract), contract, run.table)
-    for window in planned.windows:
+def _export_windows(run: RunContext) -> None:
+    record = run.record
+    if run.windows:
+        require_same_fields(require_allowed(run.spark(), run.contract), run.contract, run.table)
+    for window in run.windows:
         record.working_on = window.label
         record.save(run.bucket)
         document = _export_or_explain(run, window)

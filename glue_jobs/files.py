@@ -1,31 +1,26 @@
-"""The data and delete files of the pinned snapshot, and which of them decide a window's rows.
+"""The files of the pinned snapshot that decide the rows of a run's windows, as Iceberg plans them.
 
-One query of Iceberg's metadata for a whole run. It tells how many events a window may have, which files to sample, and whether
-anything that can change the window has changed since a run computed it.
+One listing for the whole run. It tells how many events a window may have, which files to sample, and whether anything that can
+change the window has changed since a run computed it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left
+import json
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Final
+from typing import Any
 
 import attrs
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
+from py4j.java_gateway import java_import
+from pyspark.sql import SparkSession
 
 from exports.contract import Contract
 from exports.windows import Window
 from glue_jobs import source
-from glue_jobs.source import PinnedTable
-
-#: Iceberg's values of `content`.
-_DATA, _EQUALITY_DELETES = 0, 2
-#: Iceberg's id of the column of a position delete file that names data files ("Reserved Field IDs" of the spec).
-_FILE_PATH: Final = 2147483546
-#: `status` of an entry whose file the snapshot no longer has.
-_DELETED: Final = 2
+from glue_jobs.contract import CATALOG
+from glue_jobs.source import Field, PinnedTable, quoted
 
 #: Least and greatest value of a column, None where the file doesn't say.
 Bounds = tuple[int | None, int | None]
@@ -33,47 +28,27 @@ Bounds = tuple[int | None, int | None]
 
 @attrs.frozen
 class DataFile:
-    """`times` and `received` are bounds of event time and Kafka's timestamp in microseconds, as stored. `sequence` is the commit
-    in which the file was added: deletes of later commits apply to it."""
+    """`times` and `received` are bounds of event time and Kafka's timestamp in microseconds, as stored. `deletes` are the files
+    that may delete rows of this one.
+    """
 
     location: str
     size: int
     rows: float
-    sequence: int
     times: Bounds
     received: Bounds
     #: Whether an event time is null, or may be.
     has_nulls: bool
-
-
-@attrs.frozen
-class DeleteFile:
-    """`paths` are bounds of the names of data files from which a position delete file deletes rows; None for all."""
-
-    location: str
-    sequence: int
-    is_equality: bool
-    paths: tuple[str | None, str | None]
-
-    def applies_to(self, paths: list[str], oldest: int) -> bool:
-        """Return whether it may delete rows of data files with these names, in order, of which `oldest` is the least sequence
-        number (Iceberg's spec, "Scan Planning").
-        """
-        if self.is_equality:
-            return oldest < self.sequence
-        least, greatest = self.paths
-        first = 0 if least is None else bisect_left(paths, least)
-        return first < len(paths) and (greatest is None or paths[first] <= greatest)
+    deletes: tuple[str, ...] = ()
 
 
 @attrs.frozen
 class TableFiles:
-    """All files of the snapshot, data files in the order of their event times."""
+    """The files that a run's windows may need, in the order of their event times."""
 
     contract: Contract
     table: PinnedTable
     data: list[DataFile]
-    deletes: list[DeleteFile]
 
     def of_window(self, window: Window) -> list[DataFile]:
         """Return the data files that may hold events of the window, each with about as many `rows` as it may have of them; all
@@ -91,10 +66,8 @@ class TableFiles:
     def digest(self, window: Window) -> str:
         """Return a hash of all files that decide what the window's file and counts are: while it stays the same, so do they."""
         relevant = self.of_window(window) if self._all_count else [*self.of_window(window), *self._with_invalid_times(window)]
-        paths = sorted({file.location for file in relevant})
-        oldest = min((file.sequence for file in relevant), default=0)
-        deletes = [file.location for file in self.deletes if relevant and file.applies_to(paths, oldest)]
-        return hashlib.sha256("\n".join([str(self.table.schema_id), *paths, *sorted(deletes)]).encode()).hexdigest()
+        locations = {location for file in relevant for location in (file.location, *file.deletes)}
+        return hashlib.sha256("\n".join([str(self.table.schema_id), *sorted(locations)]).encode()).hexdigest()
 
     @property
     def _all_count(self) -> bool:
@@ -111,64 +84,75 @@ class TableFiles:
         ]
 
 
-def list_files(spark: SparkSession, table: PinnedTable, contract: Contract) -> TableFiles:
-    """List the files of the pinned snapshot from its manifests."""
-    event_time, received = table.fields[contract.source.event_time], table.fields.get("kafka_timestamp")
-    has_times = event_time.type in source.TIMESTAMPS
-    file = F.col("data_file")
-    read = source.snapshot(spark, table, "entries").filter(F.col("status") != _DELETED)
-    entries = read.select(
-        file["content"].alias("content"),
-        file["file_path"].alias("location"),
-        file["file_size_in_bytes"].alias("size"),
-        file["record_count"].alias("rows"),
-        "sequence_number",
-        file["null_value_counts"][event_time.id].alias("nulls"),
-        *_bounds("time", event_time.id),
-        *_bounds("received", received.id if received else 0),
-        *_bounds("path", _FILE_PATH),
-        file["referenced_data_file"].alias("referenced"),
-    ).collect()
-    data = [
-        DataFile(
-            one.location,
-            one.size,
-            one.rows,
-            one.sequence_number,
-            (_time(one.time_least), _time(one.time_greatest)) if has_times else (None, None),
-            (_time(one.received_least), _time(one.received_greatest)),
-            has_nulls=one.nulls != 0,
-        )
-        for one in entries
-        if one.content == _DATA
-    ]
-    deletes = [
-        DeleteFile(
-            one.location,
-            one.sequence_number,
-            is_equality=one.content == _EQUALITY_DELETES,
-            paths=(one.referenced,) * 2 if one.referenced else (_text(one.path_least), _text(one.path_greatest)),
-        )
-        for one in entries
-        if one.content != _DATA
-    ]
-    data.sort(key=lambda one: (one.times[0] or 0, one.location))
-    return TableFiles(contract, table, data, deletes)
+def list_files(spark: SparkSession, table: PinnedTable, contract: Contract, windows: list[Window]) -> TableFiles:
+    """List the files that may hold events of these windows, or events without a valid time."""
+    # Iceberg's planning has no other door that doesn't cost a Spark job.
+    jvm: Any = spark._jvm
+    java_import(jvm, "org.apache.iceberg.expressions.Expressions")
+    name = ".".join(quoted(part) for part in (CATALOG, table.database, table.name))
+    loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+    event_time, received = table.fields[contract.source.event_time], table.fields["kafka_timestamp"]
+    columns = [loaded.schema().findColumnName(field.id) for field in (event_time, received)]
+    scan = loaded.newScan().useSnapshot(table.snapshot_id).includeColumnStats(columns)
+    if contract.window.filter_stage == "before_deduplication" and event_time.type in source.TIMESTAMPS:
+        scan = scan.filter(_in_windows_or_invalid(jvm.Expressions, columns[0], table, contract, windows))
+    planned = scan.planFiles()
+    try:
+        to_json = jvm.org.apache.iceberg.ScanTaskParser.toJson
+        data = [_data_file(json.loads(to_json(task)), event_time, received) for task in _each(planned.iterator())]
+    finally:
+        planned.close()
+    return TableFiles(contract, table, sorted(data, key=lambda file: (file.times[0] or 0, file.location)))
 
 
-def _bounds(name: str, field_id: int) -> list[Column]:
-    file = F.col("data_file")
-    both = (("least", "lower_bounds"), ("greatest", "upper_bounds"))
-    return [file[bounds][field_id].alias(f"{name}_{end}") for end, bounds in both]
+def _in_windows_or_invalid(expressions: Any, column: str, table: PinnedTable, contract: Contract, windows: list[Window]) -> Any:
+    has_zone = table.fields[contract.source.event_time].type != source.LOCAL
+
+    def literal(stored: datetime) -> str:
+        return stored.isoformat() if has_zone else stored.replace(tzinfo=None).isoformat()
+
+    first, last = min(window.start for window in windows), max(window.end for window in windows)
+    start, end = (literal(source.as_stored(moment, contract, table)) for moment in (first, last))
+    earliest, latest = map(literal, source.valid_times(contract, table))
+    inside = getattr(expressions, "and")(expressions.greaterThanOrEqual(column, start), expressions.lessThan(column, end))
+    too_early, too_late = expressions.lessThan(column, earliest), expressions.greaterThanOrEqual(column, latest)
+    either = getattr(expressions, "or")
+    return either(either(inside, expressions.isNull(column)), either(too_early, too_late))
 
 
-def _time(bound: bytearray | None) -> int | None:
-    """Return microseconds, as Iceberg's spec serialises a timestamp ("Binary single-value serialization")."""
-    return None if bound is None else int.from_bytes(bound, "little", signed=True)
+def _each(iterator: Any) -> Iterator[Any]:
+    while iterator.hasNext():
+        yield iterator.next()
 
 
-def _text(bound: bytearray | None) -> str | None:
-    return None if bound is None else bound.decode(errors="replace")
+def _data_file(task: dict[str, Any], event_time: Field, received: Field) -> DataFile:
+    """Return the file of a scan task in the form of Iceberg's REST catalog."""
+    file = task["data-file"]
+    known = {name: dict(zip(file[name]["keys"], file[name]["values"], strict=True)) for name in _STATISTICS if name in file}
+    least, greatest, nulls = (known.get(name, {}) for name in _STATISTICS)
+
+    def bounds(field: Field) -> Bounds:
+        if field.type not in source.TIMESTAMPS:
+            return None, None
+        return _time(least.get(field.id)), _time(greatest.get(field.id))
+
+    return DataFile(
+        file["file-path"],
+        file["file-size-in-bytes"],
+        file["record-count"],
+        bounds(event_time),
+        bounds(received),
+        has_nulls=nulls.get(event_time.id) != 0,
+        deletes=tuple(delete["file-path"] for delete in task.get("delete-files", [])),
+    )
+
+
+_STATISTICS = ("lower-bounds", "upper-bounds", "null-value-counts")
+
+
+def _time(bound: str | None) -> int | None:
+    """Return microseconds from their eight bytes in hex ("Binary single-value serialization" of Iceberg's spec)."""
+    return None if bound is None else int.from_bytes(bytes.fromhex(bound), "little", signed=True)
 
 
 def _overlap(bounds: Bounds, start: int, end: int) -> bool:

@@ -58,11 +58,12 @@ class WindowFrame:
 
 @attrs.frozen(slots=False)  # for `cached_property`
 class ExportQuery:
-    """What all windows of a run share. The table is loaded, listed and analysed once, when a window first needs it."""
+    """What all of a run's `windows` share. The table is loaded, listed and analysed once, when a window first needs it."""
 
     spark: SparkSession
     contract: Contract
     table: PinnedTable
+    windows: list[Window]
     key: bytes | None
     #: For a look into a few data files before Spark reads them all.
     s3: S3Client
@@ -76,7 +77,7 @@ class ExportQuery:
 
     @cached_property
     def files(self) -> TableFiles:
-        return list_files(self.spark, self.table, self.contract)
+        return list_files(self.spark, self.table, self.contract, self.windows)
 
     @cached_property
     def types(self) -> StructType:

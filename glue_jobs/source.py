@@ -175,23 +175,18 @@ def _instant(milliseconds: int) -> datetime:
 
 
 #: Iceberg's name of a timestamp without a zone: Avro's local-timestamp-millis and -micros.
-_LOCAL = "timestamp"
-TIMESTAMPS = (_LOCAL, "timestamptz")
+LOCAL = "timestamp"
+TIMESTAMPS = (LOCAL, "timestamptz")
 #: Clocks of producers run ahead at times; an event dated further ahead of the table's last commit can't be right.
 _AHEAD = timedelta(days=1)
 
 
 def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
     """Return all events of the pinned snapshot, in its own schema, with Kafka's metadata as kafka_…."""
-    frame = snapshot(spark, table)
-    return frame.select([F.col(quoted(name)).alias(NORMALISED.get(name, name)) for name in frame.columns])
-
-
-def snapshot(spark: SparkSession, table: PinnedTable, *metadata: str) -> DataFrame:
-    """Return the pinned snapshot, or one of Iceberg's metadata tables about it."""
-    name = ".".join(quoted(part) for part in (CATALOG, table.database, table.name, *metadata))
+    name = ".".join(quoted(part) for part in (CATALOG, table.database, table.name))
     # Not .option("snapshot-id"): that reads old data through the table's newest schema.
-    return spark.sql(f"SELECT * FROM {name} VERSION AS OF {table.snapshot_id}")  # noqa: S608 - quoted, and a number
+    frame = spark.sql(f"SELECT * FROM {name} VERSION AS OF {table.snapshot_id}")  # noqa: S608 - quoted, and a number
+    return frame.select([F.col(quoted(name)).alias(NORMALISED.get(name, name)) for name in frame.columns])
 
 
 def in_window(contract: Contract, table: PinnedTable, window: Window) -> Column:
@@ -216,14 +211,14 @@ def valid_times(contract: Contract, table: PinnedTable) -> tuple[datetime, datet
 
 def as_stored(moment: datetime, contract: Contract, table: PinnedTable) -> datetime:
     """Return the moment as the event time holds it: in UTC or, in a field without zone, as a clock in the window's zone."""
-    if table.fields[contract.source.event_time].type == _LOCAL:
+    if table.fields[contract.source.event_time].type == LOCAL:
         return moment.astimezone(ZoneInfo(contract.window.zone)).replace(tzinfo=UTC)
     return moment
 
 
 def _literal(stored: datetime, contract: Contract, table: PinnedTable) -> Column:
     literal = instant(stored)
-    return literal.cast("timestamp_ntz") if table.fields[contract.source.event_time].type == _LOCAL else literal
+    return literal.cast("timestamp_ntz") if table.fields[contract.source.event_time].type == LOCAL else literal
 
 
 def require_fields(contract: Contract, table: PinnedTable) -> None:

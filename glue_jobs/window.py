@@ -53,6 +53,8 @@ class RunContext:
     bucket: Bucket
     record: RunRecord
     listing: Listing
+    #: Those that the run works on, in this order.
+    windows: list[Window]
     computed: dict[str, dict[str, Any]]
     clock: Clock
     on_phase: OnPhase
@@ -71,7 +73,7 @@ class RunContext:
     @cached_property
     def query(self) -> ExportQuery:
         key = self.key.value if self.key else None
-        return ExportQuery(self.spark(), self.contract, self.table, key, self.bucket.s3)
+        return ExportQuery(self.spark(), self.contract, self.table, self.windows, key, self.bucket.s3)
 
     @cached_property
     def aggregated(self) -> dict[str, str] | None:

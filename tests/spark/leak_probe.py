@@ -82,7 +82,7 @@ def explain(spark: SparkSession, args: Arguments, shown: Shown) -> None:
     key = fetch_key(services, args.pseudonym_secret).value
     window = window_of(contract.window.first, contract.window)
     utils = spark._jvm.PythonSQLUtils
-    rows = ExportQuery(spark, contract, table, key, services.s3).window(window).rows()
+    rows = ExportQuery(spark, contract, table, [window], key, services.s3).window(window).rows()
     for mode in ("extended", "codegen"):
         shown.keep(f"plan {mode}", utils.explainString(rows.frame._jdf.queryExecution(), mode))
 

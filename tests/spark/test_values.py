@@ -140,8 +140,8 @@ def test_a_text_is_cut_for_excel_before_python_sees_it(lake):
     mine = contracts.load(lake.write_contract(contract(column("id"), column("text"), delivery={"dialect": "excel"})))
     services = connect()
     table = pin(services, lake.target.database, "things")
-    query = ExportQuery(lake.spark, mine, table, None, services.s3)
-    frame = query.window(window_of(MONDAY.date(), mine.window)).rows().frame
+    window = window_of(MONDAY.date(), mine.window)
+    frame = ExportQuery(lake.spark, mine, table, [window], None, services.s3).window(window).rows().frame
     assert [row[0] for row in frame.select(F.length("text")).collect()] == [LONGEST_TEXT + 1] * 2
 
 
