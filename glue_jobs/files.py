@@ -86,8 +86,9 @@ class TableFiles:
 
 def list_files(spark: SparkSession, table: PinnedTable, contract: Contract, windows: list[Window]) -> TableFiles:
     """List the files that may hold events of these windows, or events without a valid time."""
-    # Iceberg's planning has no other door that doesn't cost a Spark job.
+    # Iceberg's planning has no other door that doesn't cost a Spark job. It asks for the session that is active in the thread.
     jvm: Any = spark._jvm
+    jvm.SparkSession.setActiveSession(spark._jsparkSession)
     java_import(jvm, "org.apache.iceberg.expressions.Expressions")
     name = ".".join(quoted(part) for part in (CATALOG, table.database, table.name))
     loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)

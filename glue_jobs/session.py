@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -35,12 +34,4 @@ def start_in_background(warehouse: str) -> Callable[[], SparkSession]:
 
     # A daemon, so that a run which fails before it needs Spark does not wait for it.
     threading.Thread(target=run, daemon=True).start()
-
-    def get() -> SparkSession:
-        session = started.result()
-        # It is the active one only in the thread that started it, and Iceberg asks for that.
-        jvm: Any = session._jvm
-        jvm.SparkSession.setActiveSession(session._jsparkSession)
-        return session
-
-    return get
+    return started.result

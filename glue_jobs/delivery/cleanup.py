@@ -21,7 +21,7 @@ def clean_window(
     removed = []
     for run_id in sorted(left.keys() - kept):
         if runs.may_be_removed(location.bucket, location.export, run_id, location.window, now):
-            _remove(location, left[run_id])
+            remove(location, left[run_id])
             removed.append(run_id)
     return removed
 
@@ -45,10 +45,10 @@ def discard_files(location: WindowLocation, run_id: str) -> None:
     if current and run_id in _runs_of(current[0]):
         return
     folder = location.run_folder(run_id)
-    _remove(location, Left(list(location.bucket.keys(folder)), list(location.bucket.uploads(folder))))
+    remove(location, Left(list(location.bucket.keys(folder)), list(location.bucket.uploads(folder))))
 
 
-def _remove(location: WindowLocation, left: Left) -> None:
+def remove(location: WindowLocation, left: Left) -> None:
     for key, upload_id in left.uploads:
         location.bucket.abort(key, upload_id)
     location.bucket.delete(left.keys)

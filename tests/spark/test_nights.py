@@ -71,6 +71,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("change", CHANGES)
 def test_only_windows_that_a_change_can_affect_are_computed_again(lake, change):
     days(lake)
@@ -94,6 +95,7 @@ def test_rows_that_an_upsert_table_replaces_are_noticed(lake):
     assert night(lake, text)[0] == []
 
 
+@pytest.mark.slow
 def test_a_window_after_deduplication_depends_on_all_files(lake):
     days(lake)
     text = contract(*LINES, window=DAILY | {"filter_stage": "after_deduplication"})
@@ -103,6 +105,7 @@ def test_a_window_after_deduplication_depends_on_all_files(lake):
     assert night(lake, text) == (DAYS, dict(zip(DAYS, ("unchanged", "published", "unchanged"), strict=True)))
 
 
+@pytest.mark.slow
 def test_another_key_computes_all_windows_again(lake):
     days(lake)
     hashed = column("pseudonym", **{"from": "id"}, personal={"treatment": "hash", "kind": "id"})
@@ -115,6 +118,7 @@ def test_another_key_computes_all_windows_again(lake):
     assert night(lake, text) == (DAYS, dict.fromkeys(DAYS, "published"))
 
 
+@pytest.mark.slow
 def test_a_table_of_the_same_name_is_another_table(lake):
     days(lake)
     text = contract(*LINES, window=DAILY)
@@ -135,6 +139,7 @@ def test_an_empty_window_that_was_skipped_is_not_computed_again(lake):
     assert night(lake, text)[1][DAYS[1]] == "published"
 
 
+@pytest.mark.slow
 def test_a_skipped_window_whose_mark_is_gone_is_computed_again(lake):
     days(lake)
     delete(lake, "id IN ('a1', 'b1')")
@@ -160,6 +165,7 @@ def replace_manifest(lake):
     lake.s3.put_object(Bucket=lake.target.bucket, Key=key, Body=json.dumps(other).encode())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("damage", [remove_data, remove_manifest, replace_manifest])
 def test_a_window_whose_files_or_manifest_changed_is_computed_again(lake, damage):
     days(lake)

@@ -17,7 +17,17 @@ import pytest
 from glue_jobs import runs
 from glue_jobs.delivery import cleanup
 from glue_jobs.delivery.manifest import Fence, Manifest, fence_of
-from glue_jobs.delivery.publish import PUBLISHED, SUPERSEDED, UNCHANGED, Listing, Outcome, WindowLocation, may_be_written, publish
+from glue_jobs.delivery.publish import (
+    PUBLISHED,
+    SUPERSEDED,
+    UNCHANGED,
+    Left,
+    Listing,
+    Outcome,
+    WindowLocation,
+    may_be_written,
+    publish,
+)
 from glue_jobs.errors import ExportError, StorageProblem
 from glue_jobs.store import Bucket, Conflict, connect_s3
 from simulators.core.faults import FaultClient
@@ -410,7 +420,7 @@ def test_a_skipped_window_is_marked(location):
 
 
 def test_an_upload_that_is_gone_can_be_removed_again(location):
-    cleanup.remove(location, ["nothing"], [(f"{location.run_folder('x')}a.csv", "no-such-upload")])
+    cleanup.remove(location, Left(["nothing"], [(f"{location.run_folder('x')}a.csv", "no-such-upload")]))
 
 
 def test_more_objects_than_one_call_deletes(location):
