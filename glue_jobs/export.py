@@ -115,7 +115,7 @@ def exit_code(record: RunRecord) -> int:
 
 @attrs.frozen
 class Plan:
-    """`windows` in the order in which to work on them; `left` is how many missing ones this run does not try."""
+    """`windows` in the order in which to work on them; `remaining` is how many missing ones this run does not try."""
 
     windows: list[Window]
     remaining: int

@@ -78,6 +78,7 @@ class CsvFormat:
         return bytes(self.packed(self.header))
 
     def hashers(self) -> dict[str, Callable[[pa.Array], pa.Array]]:
+        """Return functions from values to pseudonyms, by column. Only a task can make them: they can't be sent."""
         kinds = {column.name: column.personal.kind or "text" for column in self.columns if column.personal}
         return {name: hasher(self.key, kinds[name]) for name in sorted(self.hashed)} if self.key else {}
 
