@@ -41,14 +41,14 @@ def type_mismatches(columns: list[Column], types: StructType) -> list[str]:
     return problems
 
 
-def treated(column: Column, spark_type: DataType, key: bytes | None) -> Expression:
-    """Return the value as it may leave, in the contract's type. Without a key, what is to be hashed stays as it is."""
+def treated(column: Column, spark_type: DataType, key: bytes) -> Expression:
+    """Return the value as it may leave, in the contract's type. Raises ValueError for a column to hash without a valid key."""
     value = _finite(raw(column), column, spark_type)
     personal = column.personal
     if personal is None or personal.treatment == "keep":
         return cast_to(value, column.type)
     if personal.treatment == "hash":
-        return pseudonym(value, personal.kind or "text", key) if key else value
+        return pseudonym(value, personal.kind or "text", key)
     if personal.treatment == "mask":
         return _masked(value, personal.visible or 0)
     return cast_to(_generalised(value, personal), column.type)

@@ -86,7 +86,7 @@ class TableFiles:
 
 def list_files(spark: SparkSession, table: PinnedTable, contract: Contract, windows: list[Window]) -> TableFiles:
     """List the files that may hold events of these windows, or events without a valid time."""
-    # Iceberg's planning has no other door that doesn't cost a Spark job. It asks for the session that is active in the thread.
+    # Iceberg's own planning lists files without a Spark job. It uses the session that is active in this thread.
     jvm: Any = spark._jvm
     jvm.SparkSession.setActiveSession(spark._jsparkSession)
     java_import(jvm, "org.apache.iceberg.expressions.Expressions")

@@ -80,7 +80,7 @@ def _pads(key: bytes) -> tuple[bytes, bytes]:
 
 def hasher(key: bytes, kind: str) -> Callable[[pa.Array], pa.Array]:
     """Return a function from texts to pseudonyms: 64 hex digits; null for nothing, nothing but blanks, or a telephone without
-    digits. All spellings of a value give the same digits.
+    digits. All spellings of a value give the same digits. Raises ValueError for a key of the wrong length.
     """
     inner, outer = (hashlib.sha256(pad) for pad in _pads(key))
     inner.update(f"v1|{kind}|".encode())  # so that the same text means nothing across kinds
@@ -129,8 +129,8 @@ def _normalized(values: pa.Array, kind: str) -> pa.Array:
 
 def _replaced(values: pa.Array, where: str, pattern: str, by: str) -> pa.Array:
     """Replace matches of a pattern if any text has `where` in it: to replace takes several times as long as to look."""
-    found = pc.any(pc.match_substring_regex(values, where)).as_py()
-    return pc.replace_substring_regex(values, pattern, by) if found else values
+    matches = pc.any(pc.match_substring_regex(values, where)).as_py()
+    return pc.replace_substring_regex(values, pattern, by) if matches else values
 
 
 def normalize(text: str, kind: str) -> str:
@@ -146,10 +146,12 @@ def normalize(text: str, kind: str) -> str:
 
 
 def pseudonym(value: "Column", kind: str, key: bytes) -> "Column":
-    """Return pseudonyms as a column of Spark's."""
+    """Return pseudonyms as a column of Spark's. Raises ValueError for a key of the wrong length."""
     import pandas as pd  # noqa: PLC0415 - takes a while, and few contracts need it
     from pyspark.sql import functions as F  # noqa: PLC0415
     from pyspark.sql.pandas.functions import pandas_udf  # noqa: PLC0415 - imports pandas
+
+    _pads(key)  # to refuse it here, not in each task
 
     # The decorator reads the annotations, so this module must not turn them into text.
     @pandas_udf("string")  # type: ignore[call-overload, untyped-decorator]

@@ -64,7 +64,8 @@ class ExportQuery:
     contract: Contract
     table: PinnedTable
     windows: list[Window]
-    key: bytes | None
+    #: Empty where nothing is hashed.
+    key: bytes
     #: For a look into a few data files before Spark reads them all.
     s3: S3Client
 
@@ -228,7 +229,7 @@ class WindowQuery:
         for column in self.contract.columns:
             is_late = column.name in hashed_late
             spark_type = self.export.types[column.name].dataType
-            value = columns.treated(column, spark_type, None if is_late else self.export.key)
+            value = columns.raw(column) if is_late else columns.treated(column, spark_type, self.export.key)
             # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
             guarded = is_late or columns.may_fail(column, spark_type)
             values.append((F.when(_is_delivered(), value) if guarded else value).alias(column.name))

@@ -72,7 +72,7 @@ class RunContext:
 
     @cached_property
     def query(self) -> ExportQuery:
-        key = self.key.value if self.key else None
+        key = self.key.value if self.key else b""
         return ExportQuery(self.spark(), self.contract, self.table, self.windows, key, self.bucket.s3)
 
     @cached_property
@@ -95,7 +95,7 @@ def export_window(run: RunContext, window: Window) -> dict[str, Any]:
     run.record.require_time(run.clock())
     with run.phase(window, "look for changes"):
         current, _ = location.current() or (None, None)
-        cleanup.clean_window(location, current, run.listing.left(window.label), run.record.id, run.clock())
+        cleanup.clean_window(location, current, run.listing.leftovers(window.label), run.record.id, run.clock())
         inputs = {"inputs_sha256": _inputs(run, window)}
     if (document := _if_up_to_date(run, window, current, inputs)) is not None:
         return document

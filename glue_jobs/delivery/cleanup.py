@@ -7,11 +7,11 @@ from typing import Any
 
 from glue_jobs import runs
 from glue_jobs.delivery.manifest import Manifest
-from glue_jobs.delivery.publish import Left, Listing, WindowLocation
+from glue_jobs.delivery.publish import Leftovers, Listing, WindowLocation
 
 
 def clean_window(
-    location: WindowLocation, current: Manifest | None, left: dict[str, Left], own_run: str, now: datetime
+    location: WindowLocation, current: Manifest | None, left: dict[str, Leftovers], own_run: str, now: datetime
 ) -> list[str]:
     """Remove what dead runs left in this window. Return their ids.
 
@@ -35,7 +35,7 @@ def clean_up_dead_runs(listing: Listing, own_run: str, earlier: list[dict[str, A
         for window in listing.windows_of(run_id):
             location = WindowLocation(listing.bucket, listing.export, window)
             current, _ = location.current() or (None, None)
-            clean_window(location, current, listing.left(window), own_run, now)
+            clean_window(location, current, listing.leftovers(window), own_run, now)
         runs.mark_died(listing.bucket, listing.export, run_id)
 
 
@@ -45,10 +45,10 @@ def discard_files(location: WindowLocation, run_id: str) -> None:
     if current and run_id in _runs_of(current[0]):
         return
     folder = location.run_folder(run_id)
-    remove(location, Left(list(location.bucket.keys(folder)), list(location.bucket.uploads(folder))))
+    remove(location, Leftovers(list(location.bucket.keys(folder)), list(location.bucket.uploads(folder))))
 
 
-def remove(location: WindowLocation, left: Left) -> None:
+def remove(location: WindowLocation, left: Leftovers) -> None:
     for key, upload_id in left.uploads:
         location.bucket.abort(key, upload_id)
     location.bucket.delete(left.keys)

@@ -67,7 +67,7 @@ class CsvFormat:
     columns: list[Column]
     delivery: Delivery
     hashed: frozenset[str] = frozenset()
-    key: bytes | None = attrs.field(default=None, repr=False)
+    key: bytes = attrs.field(default=b"", repr=False)
 
     @property
     def header(self) -> bytes:
@@ -78,9 +78,12 @@ class CsvFormat:
         return bytes(self.packed(self.header))
 
     def hashers(self) -> dict[str, Callable[[pa.Array], pa.Array]]:
-        """Return functions from values to pseudonyms, by column. Only a task can make them: they can't be sent."""
+        """Return functions from values to pseudonyms, by column. A task makes them itself, because they can't be sent to it.
+
+        Raises ValueError without a valid key: nothing is written as it is in the table.
+        """
         kinds = {column.name: column.personal.kind or "text" for column in self.columns if column.personal}
-        return {name: hasher(self.key, kinds[name]) for name in sorted(self.hashed)} if self.key else {}
+        return {name: hasher(self.key, kinds[name]) for name in sorted(self.hashed)}
 
     def packed(self, data: bytes | memoryview) -> bytes | memoryview:
         """Compress a piece by itself: concatenated gzip members are a gzip file (RFC 1952 §2.2)."""
@@ -144,8 +147,8 @@ def encoder(upload: Upload, form: CsvFormat) -> Callable[[Iterable[pa.RecordBatc
             if states.null_count or pc.max(states).as_py():
                 rows = rows.filter(pc.equal(states, outcomes.DELIVERED))
             for name, hashed in hashers.items():
-                place = rows.column_names.index(name)
-                rows = rows.set_column(place, name, pa.chunked_array(map(hashed, rows[name].chunks), pa.string()))
+                position = rows.column_names.index(name)
+                rows = rows.set_column(position, name, pa.chunked_array(map(hashed, rows[name].chunks), pa.string()))
             if rows.num_rows:
                 written = csv.lines(rows, form.columns, form.delivery)
                 report.add(PartitionReport(records=rows.num_rows, cut=written.cut, replaced=written.replaced))

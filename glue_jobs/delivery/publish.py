@@ -88,17 +88,17 @@ class Listing:
         below = f"{self.export}/{folder}/"
         return [key.removeprefix(below).removesuffix(".json") for key in self.sizes if key.startswith(below)]
 
-    def left(self, window: str) -> dict[str, Left]:
+    def leftovers(self, window: str) -> dict[str, Leftovers]:
         """Return what each run left in a window, by the run's id."""
         below = f"{self.export}/data/{window}/"
-        found: dict[str, Left] = {}
+        by_run: dict[str, Leftovers] = {}
         for key in self.sizes:
             if key.startswith(below):
-                found.setdefault(key.removeprefix(below).partition("/")[0], Left()).keys.append(key)
+                by_run.setdefault(key.removeprefix(below).partition("/")[0], Leftovers()).keys.append(key)
         for key, upload_id in self.uploads:
             if key.startswith(below):
-                found.setdefault(key.removeprefix(below).partition("/")[0], Left()).uploads.append((key, upload_id))
-        return found
+                by_run.setdefault(key.removeprefix(below).partition("/")[0], Leftovers()).uploads.append((key, upload_id))
+        return by_run
 
     def windows_of(self, run_id: str) -> list[str]:
         """Return the windows in which a run left something."""
@@ -111,7 +111,7 @@ class Listing:
 
 
 @attrs.frozen
-class Left:
+class Leftovers:
     """Objects and unfinished uploads of one run in one window."""
 
     keys: list[str] = attrs.field(factory=list)

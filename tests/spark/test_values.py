@@ -141,7 +141,7 @@ def test_a_text_is_cut_for_excel_before_python_sees_it(lake):
     services = connect()
     table = pin(services, lake.target.database, "things")
     window = window_of(MONDAY.date(), mine.window)
-    frame = ExportQuery(lake.spark, mine, table, [window], None, services.s3).window(window).rows().frame
+    frame = ExportQuery(lake.spark, mine, table, [window], b"", services.s3).window(window).rows().frame
     assert [row[0] for row in frame.select(F.length("text")).collect()] == [LONGEST_TEXT + 1] * 2
 
 

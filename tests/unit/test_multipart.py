@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import samples
 
-from exports.contract import Delivery
+from exports.contract import Delivery, Personal
 from glue_jobs import outcomes, ranges
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.counts import PartitionReport, count
@@ -212,6 +212,23 @@ def test_texts_that_excel_cannot_hold_are_counted(bucket):
     long = [[(outcomes.KEPT, outcomes.DELIVERED, "x" * 32_768, 1), (outcomes.KEPT, outcomes.DELIVERED, "BUY", 2)]] * 2
     report, _ = encoded(start_upload(bucket, "file.csv", 1), form, long)
     assert (report.records, report.cut) == (4, 2)
+
+
+def test_without_a_key_nothing_that_is_to_be_hashed_is_written(bucket):
+    with pytest.raises(ValueError, match="the key has 0 bytes"):
+        encoded(start_upload(bucket, "file.csv", 1), hashing(b""), BATCHES)
+
+
+def test_a_value_is_hashed_before_it_is_written(bucket):
+    _, head = encoded(start_upload(bucket, "file.csv", 1), hashing(b"k" * 32), BATCHES)
+    assert [len(line.split(b",")[1]) for line in head.splitlines()] == [64] * 3
+
+
+def hashing(key: bytes) -> CsvFormat:
+    """Return a format in which `side` is hashed with the key."""
+    personal = Personal(treatment="hash", kind="text")
+    columns = [attrs.evolve(column, personal=personal) if column.name == "side" else column for column in FORM.columns]
+    return attrs.evolve(FORM, columns=columns, hashed=frozenset({"side"}), key=key)
 
 
 def test_a_partition_without_rows_returns_a_report(bucket):

@@ -21,7 +21,7 @@ from glue_jobs.delivery.publish import (
     PUBLISHED,
     SUPERSEDED,
     UNCHANGED,
-    Left,
+    Leftovers,
     Listing,
     Outcome,
     WindowLocation,
@@ -289,7 +289,7 @@ def leave(location: WindowLocation, run_id: str) -> None:
 
 def clean(location: WindowLocation, own_run: str, now: datetime) -> list[str]:
     current, _ = location.current() or (None, None)
-    left_by_runs = Listing.read(location.bucket, location.export).left(location.window)
+    left_by_runs = Listing.read(location.bucket, location.export).leftovers(location.window)
     return cleanup.clean_window(location, current, left_by_runs, own_run, now)
 
 
@@ -420,7 +420,7 @@ def test_a_skipped_window_is_marked(location):
 
 
 def test_an_upload_that_is_gone_can_be_removed_again(location):
-    cleanup.remove(location, Left(["nothing"], [(f"{location.run_folder('x')}a.csv", "no-such-upload")]))
+    cleanup.remove(location, Leftovers(["nothing"], [(f"{location.run_folder('x')}a.csv", "no-such-upload")]))
 
 
 def test_more_objects_than_one_call_deletes(location):
