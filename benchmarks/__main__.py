@@ -1,31 +1,43 @@
-"""`make bench`: measures the export and writes what it found to benchmarks/results/.
+"""`make bench`: measures what users wait and pay for, and writes the report to benchmarks/results/bench.md.
 
-`python -m benchmarks [goal|growth|levers …] [--rounds N]`; without a name all of them. On a quiet machine only.
+`python -m benchmarks [QUESTION …] [--rounds N]`; without a question all of them. On a quiet machine only. One round of one
+question takes less than five minutes, the first time somewhat longer, because the table is written.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
 import statistics
-from collections.abc import Callable
-from datetime import UTC, datetime
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 import attrs
+import duckdb
 import psutil
 
-from benchmarks import commands, lake, measure
+from benchmarks import commands, lake, measure, page, sales_table
 from benchmarks.measure import Cost
-from benchmarks.shapes import GOAL, GROWTH, Shape
+from benchmarks.page import Answer, Goal, Measured
+from benchmarks.shapes import FILES, GOAL, NIGHTS, ROWS, SNAPSHOTS, Shape
+from benchmarks.standalone import cluster
+from glue_jobs.contract import ICEBERG_VERSION, SPARK_VERSION
 from lakeferry.local import spark
+from lakeferry.local.bootstrap import ROOT
 from simulators.aws.server import EmbeddedAws
 
-RESULTS = Path(__file__).parent / "results"
-Table = list[list[str]]
-_WARM_RUNS = 5
+_COST: Final = ["wall s", "processor s", "memory MiB"]
+_WARM_RUNS: Final = 4
+_FIRST_MORNING: Final = date(2026, 1, 27)
+_NIGHT_ORDERS: Final = 500
 
 
 @attrs.define
@@ -37,76 +49,215 @@ class Bench:
     stamp: str = attrs.field(factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%S}")
     number: int = 0
 
-    def cold(self, shape: Shape, environment: dict[str, str] | None = None) -> Cost:
+    def cold(self, shape: Shape, environment: Mapping[str, str] | None = None, note: str = "") -> Cost:
         """The job in a process of its own, publishing to a prefix of its own."""
         lake.ensure(self.aws, shape)
         self.number += 1
-        return _told("job, cold", shape, measure.run(commands.cold(shape.name, f"{self.stamp}/{self.number}"), environment))
+        command = commands.cold(commands.arguments(shape.name, f"{self.stamp}/{self.number}"))
+        return _told(f"job, {shape.label} {note}", measure.run(command, environment))
 
     def peer(self, shape: Shape) -> Cost:
         lake.ensure(self.aws, shape)
-        return _told("DuckDB", shape, measure.run(commands.peer(shape.name, f"{self.stamp}/duckdb.csv")))
+        return _told(f"DuckDB, {shape.label}", measure.run(commands.peer(shape, f"{self.stamp}/duckdb.csv")))
 
-    def warm(self, shape: Shape) -> list[float]:
-        """Seconds of each run in one session."""
-        lake.ensure(self.aws, shape)
-        print(f"  job, warm, {shape.name}", flush=True)
+    def warm(self, shape: Shape) -> float:
+        """Seconds of the last of some runs in one session."""
+        print(f"  {_WARM_RUNS} runs in one session, {shape.label}", flush=True)
         cost = measure.run(commands.warm(shape.name, f"{self.stamp}/warm", _WARM_RUNS))
-        return [float(line.split()[0]) for line in cost.output.splitlines() if " published " in line]
+        return float(cost.output.splitlines()[-1].split()[0])
+
+    def in_turns(self, shapes: Sequence[Shape]) -> dict[Shape, Cost]:
+        """The job on each table, a slow minute of the machine meeting all of them."""
+        for shape in shapes:  # all of them before the first is measured: writing makes the machine busy
+            lake.ensure(self.aws, shape)
+        costs = [[self.cold(shape) for shape in shapes] for _ in range(self.rounds)]
+        return {shape: _median([each[number] for each in costs]) for number, shape in enumerate(shapes)}
 
 
-def _told(what: str, shape: Shape, cost: Cost) -> Cost:
-    """So that what was measured is not lost where a long run is stopped."""
-    print(f"  {what}, {shape.name}: {cost.wall:.1f} s, {cost.cpu:.1f} CPU-s, {cost.memory} MiB", flush=True)
-    return cost
-
-
-def goal(bench: Bench) -> Table:
-    """The job and its peer in turns, so that a slow minute of the machine meets both."""
+def goal(bench: Bench) -> Measured:
+    lake.ensure(bench.aws, GOAL)
     pairs = [(bench.cold(GOAL), bench.peer(GOAL)) for _ in range(bench.rounds)]
     warm = bench.warm(GOAL)
-    job, peer = _median([pair[0] for pair in pairs]), _median([pair[1] for pair in pairs])
-    ratio = statistics.median(ours.wall / theirs.wall for ours, theirs in pairs)
-    size = lake.size(GOAL)
-    return [
-        ["what", "wall s", "processor s", "memory MiB (PSS)"],
-        ["job, cold process", *_cells(job)],
-        ["DuckDB, cold process", *_cells(peer)],
-        ["job / DuckDB, median of pairs", f"{ratio:.2f}", "", ""],
-        [f"job in a warm session (run {len(warm)} of {_WARM_RUNS})", f"{warm[-1]:.1f}", "", ""],
-        [f"source: {GOAL.rows:,} rows, {GOAL.files} files", f"{size / GOAL.rows:.0f} B/row", "", ""],
-    ]
+    job, peer = _median([ours for ours, _ in pairs]), _median([theirs for _, theirs in pairs])
+    return Measured(
+        [
+            ["", *_COST],
+            ["job, cold process", *_cells(job)],
+            ["DuckDB, cold process", *_cells(peer)],
+            ["job in a warm session", f"{warm:.1f}", "", ""],
+        ],
+        [("job, cold process", job.wall), ("job in a warm session", warm), ("DuckDB, cold process", peer.wall)],
+        "s",
+        [
+            Goal("cold job / DuckDB, wall time", _ratio(pairs), 2.0),
+            Goal("warm job / DuckDB, wall time", warm / peer.wall, 0.9),
+            Goal("memory of the job / DuckDB", job.memory / peer.memory, 0.85),
+        ],
+        "One week of a table of 5 M rows in 256 files: 0.95 M rows, 357 MB of sorted CSV. DuckDB hashes and sorts; it checks, "
+        "counts and reads back nothing.",
+    )
 
 
-def growth(bench: Bench) -> Table:
-    rows = [["table", "wall s", "processor s", "memory MiB (PSS)", "wall s a million rows"]]
-    for shape in GROWTH:  # all of them before the first is measured: writing makes the machine busy
+def rows(bench: Bench) -> Measured:
+    for shape in ROWS:
         lake.ensure(bench.aws, shape)
-    for shape in GROWTH:
-        cost = _median([bench.cold(shape) for _ in range(max(1, bench.rounds - 1))])
-        rows.append([shape.label, *_cells(cost), f"{cost.wall / shape.rows * 1e6:.1f}"])
-    return rows
+    pairs = {shape: [(bench.cold(shape), bench.peer(shape)) for _ in range(bench.rounds)] for shape in ROWS}
+    job = {shape: _median([ours for ours, _ in each]) for shape, each in pairs.items()}
+    peer = {shape: _median([theirs for _, theirs in each]) for shape, each in pairs.items()}
+    ratio = {shape: _ratio(each) for shape, each in pairs.items()}
+    small, _, large = ROWS
+    million = (job[large].wall - job[small].wall) / (large.rows - small.rows) * 1e6
+    return Measured(
+        [
+            ["table", "job, wall s", "DuckDB, wall s", "ratio", "job, MiB", "DuckDB, MiB"],
+            *(
+                [
+                    *(shape.label, f"{job[shape].wall:.1f}", f"{peer[shape].wall:.1f}", f"{ratio[shape]:.2f}"),
+                    *(f"{job[shape].memory:,}", f"{peer[shape].memory:,}"),
+                ]
+                for shape in ROWS
+            ),
+        ],
+        [bar for shape in ROWS for bar in ((f"job, {shape.rows / 1e6:g} M rows", job[shape].wall), ("DuckDB", peer[shape].wall))],
+        "s",
+        [Goal("20 M rows, job / DuckDB", ratio[large], 1.8), Goal("seconds for a further million rows", million, 2.0)],
+        f"A fifth of the rows is exported. DuckDB's memory limit is {ROWS[0].peer_memory}; for 20 M rows {large.peer_memory}.",
+    )
 
 
-def levers(bench: Bench) -> Table:
-    """Each lever taken away by itself."""
+def files(bench: Bench) -> Measured:
+    few, many = FILES
+    costs = bench.in_turns(FILES)
+    limit = Goal("2,048 files / 64 files, wall time", costs[many].wall / costs[few].wall, 1.1)
+    return _by_shape(costs, limit)
+
+
+def snapshots(bench: Bench) -> Measured:
+    costs = bench.in_turns(SNAPSHOTS)
+    limit = Goal("100 snapshots / one, wall time", costs[SNAPSHOTS[-1]].wall / costs[SNAPSHOTS[0]].wall, 1.05)
+    return _by_shape(costs, limit)
+
+
+def night(bench: Bench) -> Measured:
+    table = lake.ensure(bench.aws, NIGHTS)
+    contract = commands.daily_contract(lake.FOLDER)
+
+    def run(morning: date, prefix: str, *more: str) -> Cost:
+        words = commands.arguments(NIGHTS.name, f"{bench.stamp}/{prefix}", contract, f"{morning}T06:00:00Z")
+        return _told(f"as of {morning}, {prefix} {' '.join(more)}", measure.run(commands.cold([*words, *more])))
+
+    first = run(_FIRST_MORNING, "nights")
+    pairs = []
+    for number in range(1, bench.rounds + 1):
+        morning = _FIRST_MORNING + timedelta(days=number)
+        day = morning - timedelta(days=1)
+        sales_table.correct(table, NIGHTS, day, _NIGHT_ORDERS)
+        pairs.append((run(morning, "nights"), run(morning, f"alone-{number}", "--first-day", str(day))))
+    usual, alone = _median([each for each, _ in pairs]), _median([each for _, each in pairs])
+    return Measured(
+        [
+            ["", *_COST],
+            ["first night, 15 windows", *_cells(first)],
+            ["a night: 15 windows to restate, one new, after a commit", *_cells(usual)],
+            ["one window alone", *_cells(alone)],
+        ],
+        [("first night, 15 windows", first.wall), ("a night, one new window", usual.wall), ("one window alone", alone.wall)],
+        "s",
+        [Goal("a night / one window alone, wall time", _ratio(pairs), 1.3)],
+        "A daily export of a table of 1 M rows in 64 files. Before each night one commit adds events of the new day.",
+    )
+
+
+def machines(bench: Bench) -> Measured:
+    large = ROWS[-1]
+    lake.ensure(bench.aws, large)
+
+    def on(workers: int) -> Cost:
+        with cluster(workers) as environment:
+            return bench.cold(large, environment, f"on {workers} workers")
+
+    pairs = [(on(1), on(2)) for _ in range(bench.rounds)]
+    one, two = _median([each for each, _ in pairs]), _median([each for _, each in pairs])
+    faster = statistics.median(first.wall / second.wall for first, second in pairs)
+    return Measured(
+        [["", "wall s"], ["one worker", f"{one.wall:.1f}"], ["two workers", f"{two.wall:.1f}"]],
+        [("one worker", one.wall), ("two workers", two.wall)],
+        "s",
+        [Goal("two workers / one, wall time (1.7 times as fast is 0.59)", 1 / faster, 1 / 1.7)],
+        f"{large.label}. A standalone cluster of Spark, each worker and its executor on a core of its own; the driver and the "
+        "embedded AWS share these two cores with them.",
+    )
+
+
+def levers(bench: Bench) -> Measured:
+    """Each setting changed by itself, in turns with the shipped ones."""
     options, java = "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS"
-    without = {
+    changes = {
         "as shipped": (java, "", ""),
         "without the archive of classes": (java, r" \S*SharedArchiveFile=\S*", ""),
         "with Java's own inlining": (java, r"-XX:(MaxInlineLevel|FreqInlineSize|InlineSmallCode)=\d+", ""),
-        "with adaptive execution": (options, "spark.sql.adaptive.enabled=false", "spark.sql.adaptive.enabled=true"),
+        "with SerialGC": (java, "UseParallelGC", "UseSerialGC"),
         "with compiling to C1 only": (java, "$", " -XX:TieredStopAtLevel=1"),
+        "with a heap of 768 MiB": (options, "--driver-memory 1g", "--driver-memory 768m"),
+        "with a heap of 512 MiB": (options, "--driver-memory 1g", "--driver-memory 512m"),
+        "with one malloc arena": ("MALLOC_ARENA_MAX", "^$", "1"),
+        "with Arrow's system allocator": ("ARROW_DEFAULT_MEMORY_POOL", "^$", "system"),
     }
-    rows = [["lever", "wall s", "processor s", "memory MiB (PSS)"]]
-    for name, (variable, pattern, instead) in without.items():
-        changed = os.environ | {variable: re.sub(pattern, instead, os.environ[variable])}
-        cost = _median([bench.cold(GOAL, changed) for _ in range(max(1, bench.rounds - 1))])
-        rows.append([name, *_cells(cost)])
-    return rows
+    environments = {}
+    for name, (variable, pattern, instead) in changes.items():
+        before = os.environ.get(variable, "")
+        after = re.sub(pattern, instead, before, count=1)
+        if after == before and pattern:
+            raise ValueError(f"{variable} has nothing like {pattern}")
+        environments[name] = os.environ | {variable: after}
+    rounds = [{name: bench.cold(GOAL, environments[name], name) for name in changes} for _ in range(bench.rounds)]
+    costs = {name: _median([each[name] for each in rounds]) for name in changes}
+    return Measured(
+        [["setting", *_COST], *([name, *_cells(cost)] for name, cost in costs.items())],
+        [(name, cost.cpu) for name, cost in costs.items()],
+        "processor s",
+    )
 
 
-PARTS: dict[str, Callable[[Bench], Table]] = {"goal": goal, "growth": growth, "levers": levers}
+def synthesis(bench: Bench) -> Measured:
+    def once(stage: str) -> float:
+        """Wall seconds of one synthesis by the pinned command line, rule pack included."""
+        started = time.monotonic()
+        command = [sys.executable, "-m", "lakeferry.deployment.cdk", "synth", "--quiet", "--context", f"stage={stage}"]
+        subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+        return time.monotonic() - started
+
+    def resources(stage: str) -> int:
+        templates = (ROOT / "cdk.out").glob(f"*-{stage}-*.template.json")
+        return sum(len(json.loads(file.read_text())["Resources"]) for file in templates)
+
+    table, medians = [["deployment", "resources", "median s", "range s"]], {}
+    for stage in ("dev", "prod"):
+        once(stage)  # builds assets
+        seconds = [once(stage) for _ in range(bench.rounds)]
+        medians[stage] = statistics.median(seconds)
+        table.append([stage, str(resources(stage)), f"{medians[stage]:.1f}", f"{min(seconds):.1f} to {max(seconds):.1f}"])
+    return Measured(
+        table, list(medians.items()), "s", [Goal(f"seconds for {stage}", median, 8.0) for stage, median in medians.items()]
+    )
+
+
+QUESTIONS: Final[Mapping[str, tuple[str, Callable[[Bench], Measured]]]] = {
+    "goal": ("What does one export cost, beside DuckDB on the same table and S3?", goal),
+    "night": ("What does a night of a daily export cost?", night),
+    "rows": ("How does the cost grow with rows?", rows),
+    "files": ("How does the cost grow with files?", files),
+    "snapshots": ("How does the cost grow with snapshots?", snapshots),
+    "machines": ("What does a second machine bring?", machines),
+    "levers": ("What does each setting bring?", levers),
+    "synthesis": ("How long does `make synth` take?", synthesis),
+}
+
+
+def _told(what: str, cost: Cost) -> Cost:
+    """So that what was measured is not lost where a long run is stopped."""
+    print(f"  {what}: {cost.wall:.1f} s, {cost.cpu:.1f} CPU-s, {cost.memory} MiB", flush=True)
+    return cost
 
 
 def _median(costs: list[Cost]) -> Cost:
@@ -118,45 +269,53 @@ def _median(costs: list[Cost]) -> Cost:
     )
 
 
+def _ratio(pairs: list[tuple[Cost, Cost]]) -> float:
+    """The median of the pairs' ratios of wall time."""
+    return statistics.median(first.wall / second.wall for first, second in pairs)
+
+
 def _cells(cost: Cost) -> list[str]:
     return [f"{cost.wall:.1f}", f"{cost.cpu:.1f}", f"{cost.memory:,}"]
 
 
-def _write(name: str, table: Table, rounds: int) -> Path:
-    head, *body = [f"| {' | '.join(row)} |" for row in table]
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
-    machine = f"{psutil.cpu_count()} cores, {psutil.virtual_memory().total >> 30} GiB, Linux {platform.release().split('-')[0]}"
-    RESULTS.mkdir(exist_ok=True)
-    page = RESULTS / f"{name}.md"
-    lines = [
-        f"# {name.capitalize()}",
-        "",
-        f"`python -m benchmarks {name} --rounds {rounds}`, {today}, {machine}, Python {platform.python_version()}.",
-        "Memory is that of the process tree; the embedded AWS is a process of its own and not in it.",
-        "",
-        head,
-        "|" + "---|" * len(table[0]),
-        *body,
-        "",
-    ]
-    page.write_text("\n".join(lines))
-    return page
+def _by_shape(costs: Mapping[Shape, Cost], limit: Goal) -> Measured:
+    table = [["table", *_COST], *([shape.label, *_cells(cost)] for shape, cost in costs.items())]
+    return Measured(table, [(shape.label, cost.wall) for shape, cost in costs.items()], "s", [limit])
+
+
+def _setting(rounds: int) -> str:
+    processor = next(
+        (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        platform.machine(),
+    )
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, n = {rounds}, {psutil.cpu_count()} cores of {processor}, "
+        f"{psutil.virtual_memory().total >> 30} GiB, Linux {platform.release().split('-')[0]}, "
+        f"Python {platform.python_version()}, Spark {SPARK_VERSION}, Iceberg {ICEBERG_VERSION}, DuckDB {duckdb.__version__}."
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=list(PARTS))
-    parser.add_argument("--rounds", type=int, default=3)
-    chosen = parser.parse_args()
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("questions", nargs="*", metavar="QUESTION", help=", ".join(QUESTIONS))
+    parser.add_argument("--rounds", type=int, default=1)
+    given = parser.parse_args()
+    if unknown := [name for name in given.questions if name not in QUESTIONS]:
+        parser.error(f"unknown question {', '.join(unknown)}; there are {', '.join(QUESTIONS)}")
     java_home = spark.prepare()
     if not spark.archive_exists(java_home):
         raise SystemExit("Run `make demo` once first: a run makes the archive of classes that later ones start from.")
     with lake.embedded() as aws:
-        for name in chosen.parts or PARTS:
-            print(f"{name} …", flush=True)
-            page = _write(name, PARTS[name](Bench(aws, chosen.rounds)), chosen.rounds)
-            print(page.read_text(), flush=True)
-    print(f"Kept in {RESULTS.relative_to(Path.cwd()) if RESULTS.is_relative_to(Path.cwd()) else RESULTS}/.")
+        for name in given.questions or QUESTIONS:
+            question, answer = QUESTIONS[name]
+            print(f"{name}: {question}", flush=True)
+            measured = answer(Bench(aws, given.rounds))
+            command = f"python -m benchmarks {name} --rounds {given.rounds}"
+            written = page.keep(name, Answer(question, command, _setting(given.rounds), measured), list(QUESTIONS))
+            print("\n".join(f"  {limit}" for limit in measured.goals), flush=True)
+    print(f"See {written.relative_to(ROOT)}.")
 
 
 if __name__ == "__main__":

@@ -6,27 +6,47 @@ import sys
 from pathlib import Path
 
 from benchmarks.lake import DATABASE, SECRET, TARGET
+from benchmarks.shapes import Shape
 
 CONTRACT = Path(__file__).with_name("bench_sales.toml")
+#: What a daily contract with 15 restatable windows has instead.
+_DAILY = {
+    'every = "iso_week"': 'every = "day"',
+    "from = 2026-01-19": "from = 2026-01-12",
+    "max_backfill = 1": "max_backfill = 15",
+    "restate_for_days = 0": "restate_for_days = 15",
+}
 
 
-def arguments(table: str, prefix: str) -> list[str]:
-    """The job's, for the one closed week that the contract delivers."""
+def daily_contract(folder: Path) -> Path:
+    """Write the benchmark's contract for days instead of weeks into the folder."""
+    text = CONTRACT.read_text(encoding="utf-8")
+    for weekly, daily in _DAILY.items():
+        if weekly not in text:
+            raise ValueError(f"{CONTRACT.name} has no line {weekly}")
+        text = text.replace(weekly, daily)
+    file = folder / "bench_sales_daily.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def arguments(table: str, prefix: str, contract: Path = CONTRACT, as_of: str = "2026-01-26T06:00:00Z") -> list[str]:
+    """The job's; as of this instant, the contract delivers one week."""
     return [
-        *("--export", str(CONTRACT), "--as-of", "2026-01-26T06:00:00Z"),
+        *("--export", str(contract), "--as-of", as_of),
         *("--database", DATABASE, "--table", table),
         *("--bucket", TARGET, "--prefix", prefix),
         *("--pseudonym-secret", SECRET),
     ]
 
 
-def cold(table: str, prefix: str) -> list[str]:
-    return [sys.executable, "-m", "glue_jobs.export", *arguments(table, prefix)]
+def cold(arguments: list[str]) -> list[str]:
+    return [sys.executable, "-m", "glue_jobs.export", *arguments]
 
 
 def warm(table: str, prefix: str, times: int) -> list[str]:
     return [sys.executable, "-m", "benchmarks.warm", table, prefix, str(times)]
 
 
-def peer(table: str, key: str) -> list[str]:
-    return [sys.executable, "-m", "benchmarks.duckdb_peer", table, key]
+def peer(shape: Shape, key: str) -> list[str]:
+    return [sys.executable, "-m", "benchmarks.duckdb_peer", shape.name, key, shape.peer_memory]

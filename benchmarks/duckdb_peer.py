@@ -17,10 +17,10 @@ _KEY = "benchmark" * 4
 _PERSONAL = ("customer_name", "customer_email", "customer_phone", "customer_address")
 
 
-def main(table: str, key: str) -> None:
+def main(table: str, key: str, memory: str) -> None:
     glue = boto3.client("glue")
     metadata = glue.get_table(DatabaseName=DATABASE, Name=table)["Table"]["Parameters"]["metadata_location"]
-    with duckdb.connect(config={"threads": 2, "memory_limit": "1GiB"}) as connection:
+    with duckdb.connect(config={"threads": 2, "memory_limit": memory}) as connection:
         query.load(connection)
         hashes = ", ".join(f"{_hmac(name)} AS {name}" for name in _PERSONAL)
         connection.execute(
@@ -47,4 +47,4 @@ def _hmac(column: str) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import boto3
 from botocore.exceptions import ClientError
 from pyiceberg.catalog.glue import GlueCatalog
+from pyiceberg.table import Table
 
 from benchmarks import sales_table
 from benchmarks.shapes import Shape
@@ -21,36 +22,31 @@ DATABASE = "lkc-bench"
 SOURCE = "bench-lake"
 TARGET = "bench-exports"
 SECRET = "bench/pseudonyms"
+FOLDER = STATE / "bench"
 
 
 @contextmanager
 def embedded() -> Iterator[EmbeddedAws]:
     """This process and its children talk to it; `AWS_ENDPOINT_URL` and credentials are in the environment."""
-    state = STATE / "bench"
-    state.mkdir(parents=True, exist_ok=True)
-    with EmbeddedAws(state_dir=state) as aws:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with EmbeddedAws(state_dir=FOLDER) as aws:
         os.environ.update(aws.environment(dict(os.environ)))
         _prepare()
         yield aws
 
 
-def ensure(aws: EmbeddedAws, shape: Shape) -> None:
-    """Writes the table unless a former run left it whole."""
+def ensure(aws: EmbeddedAws, shape: Shape) -> Table:
+    """Return the table, which is written unless a former run left it whole."""
     where = {"s3.endpoint": aws.url, "s3.region": aws.region}
     catalog = GlueCatalog("bench", client=None, **{"glue.skip-name-validation": "true"}, **where)
     if catalog.table_exists((DATABASE, shape.name)):
-        snapshot = catalog.load_table((DATABASE, shape.name)).current_snapshot()
+        table = catalog.load_table((DATABASE, shape.name))
+        snapshot = table.current_snapshot()
         if snapshot and snapshot.summary and snapshot.summary["total-records"] == str(shape.rows):
-            return
+            return table
         catalog.drop_table((DATABASE, shape.name))
-    print(f"writing {shape.name} …", flush=True)
-    sales_table.write(catalog, DATABASE, f"s3://{SOURCE}/lake", shape)
-
-
-def size(shape: Shape) -> int:
-    """Bytes of the table's data files."""
-    pages = boto3.client("s3").get_paginator("list_objects_v2").paginate(Bucket=SOURCE, Prefix=f"lake/{shape.name}/data/")
-    return sum(entry["Size"] for page in pages for entry in page.get("Contents", []))
+    print(f"  writing {shape.name} …", flush=True)
+    return sales_table.write(catalog, DATABASE, f"s3://{SOURCE}/lake", shape)
 
 
 def _prepare() -> None:

@@ -7,7 +7,7 @@ Seeded, so that each run measures the same rows: 5 % later corrections of an ord
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
@@ -64,6 +64,17 @@ def write(catalog: Catalog, database: str, location: str, shape: Shape) -> Table
                 for file in _dataframe_to_data_files(transaction.table_metadata, next(batches), table.io):
                     appended.append_data_file(file)
     return table
+
+
+def correct(table: Table, shape: Shape, day: date, orders: int) -> None:
+    """Append corrections of this many orders that happened on `day` (UTC), in one commit."""
+    seconds = (datetime(day.year, day.month, day.day, 12, tzinfo=UTC) - START).total_seconds()
+    first = int(shape.rows * seconds * _MICROS / _SPAN)
+    # Corrections have later offsets than any event before.
+    offsets = np.full(6, shape.rows + first, dtype=np.int64)
+    events = _file(np.random.default_rng(first), offsets, first, first + orders, shape.rows)
+    on_the_day = pc.equal(pc.floor_temporal(events["event_time"], unit="day"), pa.scalar(day).cast(pa.date32()).cast(_ZONE))
+    table.append(events.filter(on_the_day))
 
 
 def _files(rows: int, files: int) -> Iterator[pa.Table]:

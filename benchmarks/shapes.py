@@ -21,10 +21,15 @@ class Shape:
     def label(self) -> str:
         return f"{self.rows / 1e6:g} M rows, {self.files} files, {self.commits} snapshots"
 
+    @property
+    def peer_memory(self) -> str:
+        """DuckDB's memory limit. With 1 GiB it runs out of memory at 20 M rows."""
+        return "1GiB" if self.rows <= 5_000_000 else "4GiB"
+
 
 GOAL = Shape(5_000_000, 256, 64)
-GROWTH = [
-    *[Shape(rows, 256, 64) for rows in (1_000_000, 5_000_000, 20_000_000)],
-    *[Shape(5_000_000, files, 64) for files in (64, 2048)],
-    *[Shape(1_000_000, 100, commits) for commits in (1, 10, 100)],
-]
+ROWS = [Shape(rows, 256, 64) for rows in (1_000_000, 5_000_000, 20_000_000)]
+FILES = [Shape(5_000_000, files, 64) for files in (64, 2048)]
+SNAPSHOTS = [Shape(1_000_000, 100, commits) for commits in (1, 10, 100)]
+#: Commits are added to it, so it is no table of another question.
+NIGHTS = Shape(1_000_000, 64, 32)

@@ -155,13 +155,14 @@ def gather_facts(objects: Objects, prefix: str, export: ExportSettings, news: Ru
     title, owner = _of_contract(export.name)
     folder = f"{prefix}/{export.name}/manifests/"
     manifest = objects.read(f"{folder}{news.window}.json") if news.window != RUN else None
-    same = manifest is not None and manifest.document.get("generation") == news.document.get("generation")
+    if manifest is not None and manifest.document.get("generation") != news.document.get("generation"):
+        manifest = None
     return Facts(
         title=title,
         owner=owner,
         zone=export.zone,
         next_run=next_run(export, now),
-        manifest=manifest.document if manifest and same else {},
+        manifest=manifest.document if manifest else {},
         last=_last(objects, folder, news.window) if not news.has_file or news.state == "empty" else {},
     )
 

@@ -199,11 +199,11 @@ def test_a_repeatedly_refused_mail_is_sent_by_any_later_invocation():
         return publish(**asked)
 
     env.topics.publish = refused
-    for _ in range(5):
+    for number in range(5):
         with pytest.raises(LakeferryError, match="MAIL-NOT-SENT"):
-            env.deliver(state="FAILED")
+            env.deliver(state="FAILED", invocation=f"refused-{number}")
     env.topics.publish = publish
-    env.deliver(state="FAILED")
+    env.deliver(state="FAILED", invocation="later")
     assert sent(env) == WANTED
 
 

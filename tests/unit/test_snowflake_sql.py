@@ -280,6 +280,11 @@ def test_names_as_users_and_snowflake_write_them(written, meant):
     assert sql.split(written) == meant
 
 
+@pytest.mark.parametrize("written", ["", '"', "a b"])
+def test_what_is_not_a_whole_quoted_name_is_taken_as_it_is(written):
+    assert sql.named(written) == written
+
+
 def test_a_name_is_written_bare_only_where_it_means_the_same():
     assert sql.dotted(["SALES", "PUBLIC", "T1"]) == "SALES.PUBLIC.T1"
     assert sql.dotted(["ORDER", "lkc-1", "t"]) == '"ORDER"."lkc-1"."t"'

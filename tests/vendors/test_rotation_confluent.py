@@ -234,6 +234,48 @@ def test_r16_at_the_quota_without_an_unused_key_nothing_changes(days):
         assert env.ours("kafka") == before
 
 
+@pytest.mark.parametrize("undated", ["oldest", "current", "both"])
+def test_r16_a_key_counts_as_used_where_confluent_does_not_say_that_it_is_older_than_the_current_one(undated):
+    with RotationEnvironment(keep=5, snowflake=False) as env:
+        for _ in range(2):
+            env.rotate("kafka")
+            env.clock.sleep(30 * DAY)
+        live = env.confluent.organization.api_keys
+        env.confluent.organization.quotas = attrs.evolve(Quotas(), api_keys=len(live))
+        before = env.ours("kafka")
+        oldest, current = min(before, key=lambda key: live[key].created), env.fields("kafka")["apiKey"]
+        env.wire.app = without_dates(env.wire.app, {"oldest": [oldest], "current": [current]}.get(undated, [oldest, current]))
+        with pytest.raises(Refused) as raised:
+            env.rotate("kafka")
+        assert raised.value.row.code == "CFL-QUOTA"
+        assert env.ours("kafka") == before
+
+
+def without_dates(app, keys):
+    """Return the application, which no longer says when these keys were created."""
+
+    async def changed(scope, receive, send):
+        body = b""
+
+        async def edited(message):
+            nonlocal body
+            if message["type"] == "http.response.body":
+                body += message.get("body", b"")
+                if message.get("more_body"):
+                    return
+                document = json.loads(body)
+                for each in document["data"]:
+                    if each["id"] in keys:
+                        each["metadata"]["created_at"] = ""
+                message = {"type": message["type"], "body": json.dumps(document).encode()}
+            await send(message)
+
+        lists = scope["method"] == "GET" and scope["path"].endswith("/api-keys")
+        await app(scope, receive, edited if lists else send)
+
+    return changed
+
+
 def test_r8_of_two_rotations_one_wins_and_the_other_ends_with_an_error(env):
     """The label moves to another version during each call of the first rotation."""
     outcomes = set()
