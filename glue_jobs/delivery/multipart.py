@@ -171,14 +171,20 @@ class PartitionSink:
         self._head = b""
         self._buffer = io.BytesIO()
         self._upload = upload
-        self._number = index * upload.stride + 2
+        self._first_number = index * upload.stride + 2
+        self._number = self._first_number
         self._last_number = (index + 1) * upload.stride
         self._s3: S3Client | None = None
+
+    @property
+    def _part_size(self) -> int:
+        """Bytes of the next part. They double with each quarter of the part numbers that is used up: 98 numbers hold 5.6 GiB."""
+        return _PART << 4 * (self._number - self._first_number) // self._upload.stride
 
     def add(self, data: bytes | memoryview) -> None:
         self._buffer.write(data)
         # Never let go of everything: what is left must be enough for a last part.
-        if self._buffer.tell() >= _PART + LEAST_PART:
+        if self._buffer.tell() >= self._part_size + LEAST_PART:
             self._spill(self._buffer.tell() - LEAST_PART)
 
     def close(self) -> bytes:
@@ -201,7 +207,7 @@ class PartitionSink:
         if not data:
             return
         if self._number > self._last_number:
-            raise OverflowError("one partition fills more parts than it has numbers for; more partitions are needed")
+            raise OverflowError("a partition of the file is larger than its part numbers allow; smaller windows are needed")
         if self._s3 is None:
             from glue_jobs.store import connect_s3  # noqa: PLC0415 - small partitions need none
 

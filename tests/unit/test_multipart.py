@@ -118,8 +118,21 @@ def test_too_many_parts_are_reported_and_overwrite_no_other_partition(bucket):
     sink = PartitionSink(target, 3)
     sink.add(noise(22 << 20, 1))
     assert [part.number for part in sink.parts] == [8]
-    with pytest.raises(OverflowError, match="more partitions are needed"):
-        sink.add(noise(22 << 20, 2))
+    with pytest.raises(OverflowError, match="smaller windows are needed"):
+        sink.add(noise(80 << 20, 2))
+
+
+def test_parts_grow_so_that_few_numbers_hold_a_large_partition(bucket):
+    """With the most partitions, each has 98 part numbers of its own. Here it has 11."""
+    target = attrs.evolve(start_upload(bucket, "file.csv", 1), stride=12)
+    sink = PartitionSink(target, 0)
+    piece, written = noise(8 << 20, 1), 0
+    while len(sink.parts) < 7:
+        sink.add(piece)
+        written += len(piece)
+    head = sink.close()
+    assert [round(part.size / (16 << 20)) for part in sink.parts[:7]] == [1, 1, 1, 2, 2, 2, 4]
+    assert len(head) + sum(part.size for part in sink.parts) == written
 
 
 def test_a_part_that_changed_in_transit_is_refused(bucket):
