@@ -199,12 +199,29 @@ def test_a_repeatedly_refused_mail_is_sent_by_any_later_invocation():
         return publish(**asked)
 
     env.topics.publish = refused
-    for number in range(5):
+    for _ in range(5):
         with pytest.raises(LakeferryError, match="MAIL-NOT-SENT"):
-            env.deliver(state="FAILED", invocation=f"refused-{number}")
+            env.deliver(state="FAILED")
+    env.topics.publish = publish
+    env.deliver(state="FAILED")
+    assert sent(env) == WANTED
+
+
+def test_a_mail_that_was_refused_after_a_lost_answer_is_sent_by_any_later_invocation():
+    env = environment_with_run()
+    publish = env.topics.publish
+    for fault in ("no answer", "refused"):
+
+        def failing(fault=fault, **asked):
+            env.wire.faults = {env.wire.calls: fault}
+            return publish(**asked)
+
+        env.topics.publish = failing
+        with pytest.raises(LakeferryError):
+            env.deliver(state="FAILED", invocation="first")
     env.topics.publish = publish
     env.deliver(state="FAILED", invocation="later")
-    assert sent(env) == WANTED
+    assert sent(env) == dict.fromkeys(WANTED, 2)
 
 
 def test_a_marker_holds_nothing_of_a_mails_text():
