@@ -30,7 +30,7 @@ _SNOWFLAKE: Final = (
     "unit/test_snowflake_grant unit/test_snowflake_tables unit/test_snowflake_trust unit/test_snowflake_user"
 )
 _JOB: Final = "spark/test_windows_of_time spark/test_values spark/test_events spark/test_aggregates"
-_KILL: Final = "spark/test_windows_of_time faults/test_kill faults/test_races faults/test_storage"
+_KILL: Final = "faults/test_kill faults/test_races faults/test_storage"
 
 SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "deployments/rules.py": ("unit/test_deployment_file", ""),
@@ -42,23 +42,26 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/aggregate_table.py": ("spark/test_aggregates", _JOB),
     "glue_jobs/arguments.py": ("unit/test_arguments", "spark/test_windows_of_time"),
     "glue_jobs/columns.py": ("spark/test_values", _JOB),
-    "glue_jobs/export.py": ("unit/test_which_windows unit/test_arguments", _KILL),
+    "glue_jobs/export.py": (
+        "unit/test_which_windows unit/test_arguments",
+        f"spark/test_windows_of_time spark/test_aggregates {_KILL}",
+    ),
     "glue_jobs/files.py": ("spark/test_nights", "spark/test_events spark/test_changing_tables"),
     "glue_jobs/outcomes.py": ("unit/test_multipart", "spark/test_values"),
     "glue_jobs/pseudonyms.py": ("spark/test_pseudonyms", "spark/test_key_leaks faults/test_keys"),
-    "glue_jobs/ranges.py": ("unit/test_multipart", "spark/test_events spark/test_windows_of_time"),
+    "glue_jobs/ranges.py": ("unit/test_multipart unit/test_ranges", "spark/test_events spark/test_windows_of_time"),
     "glue_jobs/rows.py": ("spark/test_values", "spark/test_events spark/test_aggregates spark/test_schema_evolution"),
-    "glue_jobs/runs.py": ("unit/test_publish unit/test_which_windows", _KILL),
+    "glue_jobs/runs.py": ("unit/test_publish unit/test_which_windows", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/source.py": (
         "spark/test_events",
         "spark/test_schema_evolution spark/test_changing_tables spark/test_windows_of_time",
     ),
-    "glue_jobs/store.py": ("unit/test_publish unit/test_multipart", _KILL),
+    "glue_jobs/store.py": ("unit/test_publish unit/test_multipart", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/window.py": (
         "spark/test_windows_of_time",
         "faults/test_kill faults/test_races faults/test_storage faults/test_keys",
     ),
-    "glue_jobs/delivery/cleanup.py": ("unit/test_publish", _KILL),
+    "glue_jobs/delivery/cleanup.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/delivery/counts.py": ("unit/test_counts unit/test_manifest unit/test_multipart", "spark/test_windows_of_time"),
     "glue_jobs/delivery/csv.py": ("unit/test_csv", "spark/test_values"),
     "glue_jobs/delivery/datapackage.py": ("unit/test_datapackage", ""),
@@ -66,8 +69,8 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
         "unit/test_manifest unit/test_publish unit/test_datapackage",
         "spark/test_windows_of_time",
     ),
-    "glue_jobs/delivery/multipart.py": ("unit/test_multipart", "faults/test_storage faults/test_retried_tasks"),
-    "glue_jobs/delivery/publish.py": ("unit/test_publish", _KILL),
+    "glue_jobs/delivery/multipart.py": ("unit/test_multipart", "spark/test_values faults/test_storage faults/test_retried_tasks"),
+    "glue_jobs/delivery/publish.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/delivery/verify.py": ("unit/test_verify unit/test_counts", "spark/test_windows_of_time"),
     "glue_jobs/delivery/report/values.py": (_REPORT, ""),
     "glue_jobs/delivery/report/wording.py": (_REPORT, ""),

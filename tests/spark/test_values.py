@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import re
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -251,6 +253,72 @@ def test_expressions_and_measures_are_not_computed_for_filtered_rows(limits):
     sums = [column("total", "integer", measure="sum(4611686018427387904 div whole)")]
     groups = limits.export(contract(column("id"), column("who", **hashed), *sums, name="groups", filter=kept, aggregate=SUMMED))
     assert [list(row.values()) for row in groups.cells()] == [["big too", who, "1"]]
+
+
+PEOPLE = topic_of(
+    ("name", ["null", "string"], None),
+    ("born", ["null", {"type": "int", "logicalType": "date"}], None),
+    ("points", ["null", "long"], None),
+    ("balance", ["null", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}], None),
+)
+
+
+def treated(name, source, type_="text", **personal):
+    return column(name, type_, **{"from": source}, nullable=True, personal=personal)
+
+
+def test_personal_data_is_masked_and_generalised(lake):
+    lake.commit(
+        PEOPLE,
+        {"id": "a", "at": MONDAY, "name": " Zoë Łukasz", "born": date(1999, 12, 31), "points": 29, "balance": Decimal("29.99")},
+        {"id": "b", "at": MONDAY, "name": "Jo", "born": date(2000, 1, 1), "points": -1, "balance": Decimal("-0.01")},
+        {"id": "c", "at": MONDAY},
+    )
+    run = lake.export(
+        contract(
+            column("id"),
+            treated("hidden", "name", treatment="mask", visible=0),
+            treated("end", "name", treatment="mask", visible=2),
+            treated("begin", "name", treatment="generalise", to="prefix", size=3),
+            treated("year", "born", "integer", treatment="generalise", to="year"),
+            treated("month", "born", treatment="generalise", to="month"),
+            treated("tens", "points", "integer", treatment="generalise", to="bucket", size=10),
+            treated("hundreds", "balance", "integer", treatment="generalise", to="bucket", size=100),
+            name="people",
+            delivery={"null_text": "-"},
+        )
+    )
+    assert [list(row.values()) for row in run.cells()] == [
+        ["a", "***", "***sz", "Zoë", "1999", "1999-12", "20", "0"],
+        ["b", "***", "***", "Jo", "2000", "2000-01", "-10", "-100"],
+        ["c", *["-"] * 7],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "personal"),
+    [
+        ("points", {"treatment": "mask", "visible": 1}),
+        ("points", {"treatment": "generalise", "to": "prefix", "size": 1}),
+        ("points", {"treatment": "generalise", "to": "month"}),
+        ("name", {"treatment": "generalise", "to": "year"}),
+        ("name", {"treatment": "generalise", "to": "bucket", "size": 10}),
+    ],
+)
+def test_a_treatment_that_does_not_fit_the_tables_type_stops_the_run(lake, source, personal):
+    lake.commit(PEOPLE, {"id": "a", "at": MONDAY})
+    kind = "integer" if personal.get("to") in ("year", "bucket") else "text"
+    run = lake.export(contract(column("id"), treated("derived", source, kind, **personal), name="people"))
+    assert run.state() == "failed"
+    assert re.search("derived is (bigint|string) in the table", run.window()["reason"])
+
+
+def test_a_gzip_file_is_stored_as_one(lake):
+    lake.commit(NOTES, {"id": "a", "at": MONDAY, "text": "Zoë"})
+    lake.export(contract(column("id"), column("text"), delivery={"gzip": True}))
+    (key,) = (key for key in lake.keys("exports/things/data/") if key.endswith(".csv.gz"))
+    assert gzip.decompress(lake.read(key)).decode() == "id,text\r\na,Zoë\r\n"
+    assert lake.s3.head_object(Bucket=lake.target.bucket, Key=key)["ContentType"] == "application/gzip"
 
 
 def test_personal_data_is_delivered_in_declared_columns_only(lake):

@@ -227,6 +227,7 @@ def test_a_failed_write_shows_whether_the_window_may_be_visible(lake_aws, locati
     finally:
         faults.clear()
     assert (failed.value.code, may_be_written(failed.value)) == (code, open_)
+    assert ("Give the job's role this permission" in failed.value.remedy) == (code == "EXP-AWS-DENIED")
 
 
 def test_writers_that_s3_refuses_wait_longer_each_time(lake_aws, location):
