@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lake import KEY, MONDAY, column, contract, topic_of
 from oracles import pseudonym
 
-from glue_jobs.pseudonyms import hasher
+from glue_jobs.pseudonyms import PseudonymKey, hasher
 
 KINDS = ("email", "phone", "name", "text", "id")
 PEOPLE = topic_of(("who", ["null", "string"], None))
@@ -40,6 +40,10 @@ FOREIGN = [
     "😀 ada",
     "٤٩ ٣٠ ١٢٣-٤٥",
 ]
+
+
+def test_a_key_is_not_shown():
+    assert "canary" not in repr(PseudonymKey(b"canary" * 6, "version"))
 
 
 def expected(text, kind, key=KEY):
