@@ -120,8 +120,8 @@ class Cdk:
         self._run("synth", ["--quiet", *self.ctx.context(), *own, "--output", str(self.folder)], report)
 
     def bootstrap(self, report: Reporter) -> None:
-        environment = f"aws://{self.ctx.account}/{self.ctx.region}"
-        self._run("bootstrap", ["--app", str(self.folder), environment], report)
+        """Needs no templates. Without an app, because the command line would synthesise it."""
+        self._run("bootstrap", ["--app", "", f"aws://{self.ctx.account}/{self.ctx.region}"], report)
 
     def deploy(self, report: Reporter, *stacks: str, meanwhile: Callable[[], object] | None = None) -> None:
         words = ["--app", str(self.folder), "--require-approval", "never", "--progress", "events"]

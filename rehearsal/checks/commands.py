@@ -33,7 +33,6 @@ def prepare(harness: Harness) -> list[Check]:
     (statement,) = _ADMINS_STATEMENT.findall(proposed)
     environments.admin(simulators).run(sql.Sql(statement))
     project.show("secrets set snowflake", "--generate")
-    harness.cdk.synth(lambda _: None)
     harness.cdk.bootstrap(lambda _: None)
     project.show("doctor")
     project.show("plan")

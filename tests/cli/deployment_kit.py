@@ -18,12 +18,9 @@ from lakeferry.deployment.context import DeploymentContext
 from rehearsal.environments import SimulatedEnvironment
 
 
-def bootstrap(ctx: DeploymentContext, root: Path) -> Cdk:
-    """Synthesise the stacks below `root`, and bootstrap CDK in the account and region of the deployment."""
-    cdk = Cdk(ctx, root / "cdk.out", root / "cdk.log")
-    cdk.synth(print)
-    cdk.bootstrap(print)
-    return cdk
+def bootstrap(ctx: DeploymentContext, root: Path) -> None:
+    """Bootstrap CDK in the account and region of the deployment."""
+    Cdk(ctx, root / "cdk.out", root / "cdk.log").bootstrap(print)
 
 
 @attrs.frozen

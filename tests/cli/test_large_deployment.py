@@ -9,7 +9,6 @@ import pytest
 from deployment_kit import Operator, bootstrap
 
 from deployments import check
-from lakeferry.deployment import context
 from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.local import target
 from rehearsal import environments
@@ -30,9 +29,7 @@ def operator(clone):
     ):
         ctx = DeploymentContext(plan, Addresses.read(opened.variables))
         environments.prepare(ctx, opened)
-        # The bootstrap is the same for every stage of an account and region, and dev.toml is the quickest to synthesise.
-        with context.open_context("dev") as dev:
-            bootstrap(dev, clone.root)
+        bootstrap(ctx, clone.root)
         yield Operator(clone, opened, ctx)
 
 
