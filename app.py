@@ -10,6 +10,7 @@ from aws_cdk import App
 from deployments.check import FOLDER, BadFile, load_stage
 from stacks import deployment
 
+FAILED = 1
 BAD_INPUT = 2
 
 
@@ -22,7 +23,16 @@ def main() -> int:
         sys.stderr.write(f"{bad}\n")
         return BAD_INPUT
     deployment.compose(app, loaded)
-    app.synth()
+    return synth(app)
+
+
+def synth(app: App) -> int:
+    """Return the exit code. CDK itself prints its findings."""
+    try:
+        app.synth()
+    except RuntimeError as failure:
+        sys.stderr.write(f"{failure}\n")
+        return FAILED
     return 0
 
 

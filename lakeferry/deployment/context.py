@@ -50,15 +50,15 @@ class Addresses:
         names = (contract.CONFLUENT_URL, contract.CATALOG_URL, contract.SNOWFLAKE_URL, FUNCTIONS)
         return cls(*(environment.get(name, "") for name in names))
 
-    def context(self) -> list[str]:
-        """Return the arguments for `cdk`."""
+    def context(self) -> dict[str, str]:
+        """Return the app's context."""
         given = {
             "confluent_url": self.confluent,
             "catalog_url": self.catalog,
             "snowflake_url": self.snowflake,
             "functions": "local" if self.functions == "local" else "",
         }
-        return [word for name, value in given.items() if value for word in ("-c", f"{name}={value}")]
+        return {name: value for name, value in given.items() if value}
 
 
 @attrs.frozen
@@ -157,9 +157,9 @@ class DeploymentContext:
         """Return the name of the secret that holds one of the deployment's Confluent keys."""
         return f"{self.deployment.prefix}/confluent/{name}"
 
-    def context(self) -> list[str]:
-        """Return the arguments with which `cdk` synthesises this deployment."""
-        return ["-c", f"stage={self.stage}", *self.addresses.context()]
+    def context(self) -> dict[str, str]:
+        """Return the context with which the app synthesises this deployment."""
+        return {"stage": self.stage, **self.addresses.context()}
 
     def _secret(self, vendor: str, read: Callable[[], Any]) -> Any:
         _ = self.account

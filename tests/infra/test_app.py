@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import os
 import subprocess
@@ -12,6 +13,11 @@ from pathlib import Path
 import aws_cdk
 import pytest
 from assembly_kit import CONTEXT, ROOT
+from aws_cdk import Annotations, App, Stack
+
+import app
+from lakeferry.deployment.cdk import Cdk
+from lakeferry.deployment.context import DeploymentContext, load_deployment
 
 
 def start(tmp_path, **context):
@@ -33,6 +39,13 @@ def test_a_bad_file_is_reported_with_exit_code_2_and_nothing_is_created(tmp_path
     assert list(tmp_path.rglob("*.template.json")) == []
 
 
+def test_a_finding_ends_the_app_without_a_traceback(tmp_path, capfd):
+    planted = App(outdir=str(tmp_path), context=CONTEXT)
+    Annotations.of(Stack(planted, "Planted")).add_error("planted finding")
+    assert app.synth(planted) == 1
+    assert "ValidationFailed" in capfd.readouterr().err
+
+
 def test_every_feature_flag_of_cdk_is_decided(tmp_path):
     """CDK's command line warns at each synthesis of a flag that cdk.json doesn't have."""
     (package,) = Path(aws_cdk.__file__).with_name("_jsii").glob("aws-cdk-lib@*.jsii.tgz")
@@ -43,7 +56,7 @@ def test_every_feature_flag_of_cdk_is_decided(tmp_path):
 
 
 @pytest.mark.deep
-def test_the_command_line_prints_no_warning(tmp_path):
+def test_the_command_line_prints_no_warning_and_synthesises_what_deploy_does(tmp_path):
     command = [
         sys.executable,
         "-m",
@@ -59,6 +72,9 @@ def test_the_command_line_prints_no_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     printed = (done.stdout + done.stderr).lower()
     assert [word for word in ("feature flag", "warning", "deprecated") if word in printed] == []
+    Cdk(DeploymentContext(load_deployment("dev")), tmp_path / "own").synth(print)
+    compared = filecmp.dircmp(tmp_path / "out", tmp_path / "own", ignore=["performance-counters.json"])
+    assert (compared.diff_files, compared.left_only, compared.right_only) == ([], [], [])
 
 
 @pytest.mark.deep

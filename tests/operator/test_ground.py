@@ -30,13 +30,13 @@ def test_addresses_from_the_environment_are_passed_to_cdk(monkeypatch):
     monkeypatch.setenv("LAKEFERRY_FUNCTIONS", "local")
     with context.open_context("dev") as ctx:
         assert ctx.addresses == Addresses("http://127.0.0.1:1", "", "", "local")
-        assert ctx.context() == ["-c", "stage=dev", "-c", "confluent_url=http://127.0.0.1:1", "-c", "functions=local"]
+        assert ctx.context() == {"stage": "dev", "confluent_url": "http://127.0.0.1:1", "functions": "local"}
 
 
 def test_without_addresses_cdk_gets_the_stage_only():
     with context.open_context("dev") as ctx:
-        assert ctx.context() == ["-c", "stage=dev"]
-        assert Addresses.read({"LAKEFERRY_FUNCTIONS": "there"}).context() == []
+        assert ctx.context() == {"stage": "dev"}
+        assert Addresses.read({"LAKEFERRY_FUNCTIONS": "there"}).context() == {}
 
 
 def test_a_missing_login_is_reported_with_what_to_do(ctx, monkeypatch):
