@@ -27,7 +27,7 @@ _YES: Final = ("y", "yes")
 _LATE: Final = 1.0
 #: Confluent takes some minutes for a new Kafka key, and Secrets Manager retries failed rotations.
 _PATIENCE: Final = 1800.0
-_POLL: Final = 3.0
+_POLL: Final = 1.0
 #: Difference between the clocks of AWS and of this machine.
 _SKEW: Final = 30.0
 

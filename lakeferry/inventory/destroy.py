@@ -32,7 +32,7 @@ _OF_FUNCTION: Final = "/aws/lambda/"
 #: How often the rest is removed, or waited for: AWS still lists some resources for a minute after their deletion.
 _ROUNDS: Final = 6
 _PAUSE: Final = 20.0
-_POLL: Final = 5.0
+_POLL: Final = 2.0
 #: A stack's custom resources may take an hour each, some of them one after another.
 _PATIENCE: Final = 4 * 3600.0
 _FAILED: Final = ("DELETE_FAILED", "ROLLBACK_FAILED")
