@@ -58,7 +58,7 @@ lint: setup
 	@$(BIN)/python -m pytest -m 'not deep' tests/infra
 
 synth: setup
-	@$(BIN)/python -m lakeferry.deployment.cdk synth --quiet --context stage=$(STAGE)
+	@$(BIN)/python -m lakeferry.deployment.app $(STAGE)
 	@$(BIN)/python -m tools.sbom $(STAGE)
 
 sbom: setup
