@@ -102,7 +102,7 @@ SPARK_SETTINGS: Final = {
     # Iceberg would remember a table for 30 s and more: a run in a session that has just read it would not find its snapshot.
     f"spark.sql.catalog.{CATALOG}.cache-enabled": "false",
     # Iceberg 1.10 remembers equality deletes with their columns in the order of the first read. Another order, as another
-    # choice of columns brings it, finds nothing in them, and deleted rows are back.
+    # choice of columns brings it, finds nothing in them, and deleted rows are back. Iceberg 1.11 sorts the columns.
     "spark.sql.iceberg.executor-cache.enabled": "false",
     # Each manifest is read once for planning and once for reading.
     f"spark.sql.catalog.{CATALOG}.io.manifest.cache-enabled": "true",
@@ -111,6 +111,13 @@ SPARK_SETTINGS: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.caseSensitive": "true",
+    # The same answer from Spark 3.5 and 4: cases of letters as Java 17 has them, the replacement character for bytes that are no
+    # text, all of Java's charsets, decimals of two types with the digits of both after the point, and dates by one parser.
+    "spark.sql.icu.caseMappings.enabled": "false",
+    "spark.sql.legacy.codingErrorAction": "true",
+    "spark.sql.legacy.javaCharsets": "true",
+    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "true",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     # Java compiles no method over 8,000 bytes of bytecode, and interpreting one is ten times slower. Spark then generates
     # a method for each operator instead of one for a whole stage.
     "spark.sql.codegen.hugeMethodLimit": "8000",
@@ -122,7 +129,7 @@ SPARK_SETTINGS: Final = {
     "spark.sql.adaptive.enabled": "false",
     # Spark logs the values that an expression failed on. The job names causes itself, without values.
     "spark.log.level": "FATAL",
-    # `spark.log.level` reaches the driver only (Spark 3.5). Executors take a configuration that is in Spark's own jars and has
+    # `spark.log.level` reaches the driver only. Executors take a configuration that is in Spark's own jars and has
     # its level from a system property, so no file must reach them before they log.
     "spark.executor.defaultJavaOptions": "-Dlog4j2.configurationFile=beeline-log4j2.properties",
     "spark.executor.extraJavaOptions": "-Dhive.log.level=FATAL",

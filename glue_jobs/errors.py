@@ -95,7 +95,13 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "a number is too large for its column's type",
         "Widen the type in the contract, for instance decimal(18,2) to decimal(24,2)",
     ),
-    (r"DIVIDE_BY_ZERO", DataProblem, "EXP-DIVISION", "an expression divides by zero", "Use try_divide() or a [[filter]]"),
+    (
+        r"(DIVIDE|REMAINDER)_BY_ZERO",
+        DataProblem,
+        "EXP-DIVISION",
+        "an expression divides by zero",
+        "Use try_divide() or a [[filter]]",
+    ),
     (
         r"CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP|INVALID_FRACTION|DateTimeException",
         DataProblem,

@@ -20,7 +20,7 @@ from exports.expressions import CLOCK_WORDS, WINDOW_FIELDS, forbidden, why_forbi
 from glue_jobs import columns
 from glue_jobs.errors import BadInput
 
-#: Classes of Spark 3.5's unresolved expressions: operators, literals, fields, calls by name (whose names are checked),
+#: Classes of Spark's unresolved expressions: operators, literals, fields, calls by name (whose names are checked),
 #: and the functions that have a syntax of their own.
 _ALLOWED = frozenset(
     """
@@ -31,6 +31,8 @@ _ALLOWED = frozenset(
     UnaryPositive UnresolvedAttribute UnresolvedExtractValue UnresolvedFunction UnresolvedNamedLambdaVariable
     """.split()
 )
+#: The operator, which Spark 4 parses as a call of a function.
+_BETWEEN = ["between"]
 _SUBQUERIES = {"InSubquery", "ListQuery", "ScalarSubquery", "Exists"}
 _WHY_REFUSED = dict.fromkeys(_SUBQUERIES, "a subquery is not allowed: an export reads one table") | {
     "WindowExpression": "a window function is not allowed: use [deduplicate] or an aggregate",
@@ -86,7 +88,7 @@ def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
         kind, names = _kind(node), _names(node)
         if kind not in _ALLOWED:
             yield _WHY_REFUSED.get(kind, f"{kind} is not among what a contract may use (docs/reference/expressions.md)")
-        elif kind == "UnresolvedFunction":
+        elif kind == "UnresolvedFunction" and names != _BETWEEN:
             yield from (why_forbidden(name) for name in forbidden([".".join(names)], aggregate=measure))
         elif kind == "UnresolvedAttribute" and len(names) == 1 and names[0].lower() in CLOCK_WORDS:
             yield f"{names[0]} changes with time or user, so the same rows would differ"

@@ -88,10 +88,11 @@ def list_files(spark: SparkSession, table: PinnedTable, contract: Contract, wind
     """List the files that may hold events of these windows, or events without a valid time."""
     # Iceberg's own planning lists files without a Spark job. It uses the session that is active in this thread.
     jvm: Any = spark._jvm
-    jvm.SparkSession.setActiveSession(spark._jsparkSession)
+    session: Any = spark._jsparkSession
+    getattr(jvm, session.getClass().getName()).setActiveSession(session)
     java_import(jvm, "org.apache.iceberg.expressions.Expressions")
     name = ".".join(quoted(part) for part in (CATALOG, table.database, table.name))
-    loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+    loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, name)
     event_time, received = table.fields[contract.source.event_time], table.fields["kafka_timestamp"]
     columns = [loaded.schema().findColumnName(field.id) for field in (event_time, received)]
     scan = loaded.newScan().useSnapshot(table.snapshot_id).includeColumnStats(columns)

@@ -5,17 +5,24 @@ What differs between the two (master, jars, memory, endpoints) comes from the en
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Final
 
 from pyspark.sql import SparkSession
 
 from glue_jobs.contract import spark_settings
 
+#: PySpark 4 writes each error of Spark's to these, with the values that an expression failed on. The job names causes itself.
+_ERROR_LOGS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
 
 def start(warehouse: str) -> SparkSession:
     """Start the session, or return the one that runs. What a JVM reads when it starts must come through `--conf`."""
+    for log in _ERROR_LOGS:
+        logging.getLogger(log).disabled = True
     builder = SparkSession.builder.appName("lakeferry-export")
     for name, value in spark_settings(warehouse).items():
         builder = builder.config(name, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import pytest
@@ -41,13 +42,13 @@ DANGEROUS = """
     explode explode_outer inline posexplode stack read_files
     aes_encrypt aes_decrypt raise_error assert_true sequence repeat space
 """.split()
-#: Expressions that Spark's parser knows without looking up a function.
+#: Expressions that Spark's parser knows without looking up a function, at least in Spark 3.5, and a pattern of the message.
 PARSED = {
     "first(id)": "First",
     "last(id)": "Last",
     "any_value(id)": "AnyValue",
-    "percentile_cont(0.5) WITHIN GROUP (ORDER BY amount)": "PercentileCont",
-    "percentile_disc(0.5) WITHIN GROUP (ORDER BY amount)": "PercentileDisc",
+    "percentile_cont(0.5) WITHIN GROUP (ORDER BY amount)": "percentile_?cont",
+    "percentile_disc(0.5) WITHIN GROUP (ORDER BY amount)": "percentile_?disc",
     "count(DISTINCT *)": "name columns one by one",
 }
 
@@ -77,7 +78,7 @@ def test_no_dangerous_function_is_allowed_in_a_measure_either(spark):
     message = refusal(spark, parse(text, name="things"))
     assert [name for index, name in enumerate(DANGEROUS) if f"column c{index}: " not in message] == []
     assert [
-        kind for index, kind in enumerate(PARSED.values()) if f"column p{index}: " not in message or kind not in message
+        kind for index, kind in enumerate(PARSED.values()) if not re.search(f"column p{index}: {kind}", message, re.IGNORECASE)
     ] == []
 
 
