@@ -9,7 +9,7 @@ FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest
 # Byte code is kept, also where a container's environment says otherwise: the tests start Python hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-functions test-slow test-simulators rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
+.PHONY: demo test test-glue-6 test-functions test-slow test-simulators rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
@@ -17,6 +17,11 @@ demo: setup
 test:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
+
+# The tests of the job with the Spark of Glue 6.0. The others have that of Glue 5.1.
+test-glue-6:
+	@$(PYTHON) -m lakeferry.local.bootstrap glue6
+	@.venv-glue6/bin/python -m pytest -m 'not deep' tests/spark tests/faults
 
 # The tests of the functions on another Python than the rest: make test-functions LAMBDA_PYTHON=3.14
 test-functions: setup
@@ -78,10 +83,11 @@ setup:
 
 lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements.in --output-file requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements-glue6.in --output-file requirements-glue6.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt lambdas/requirements.in --output-file lambdas/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt glue_jobs/requirements.in --output-file glue_jobs/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/aws/requirements.in --output-file simulators/aws/requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/confluent/flink/worker/requirements.in --output-file simulators/confluent/flink/worker/requirements.txt
 
 clean:
-	rm -rf .venv .venv-aws .venv-flink .jars .lakeferry out build cdk.out node_modules *.egg-info
+	rm -rf .venv .venv-aws .venv-flink .venv-glue6 .jars .lakeferry out build cdk.out node_modules *.egg-info

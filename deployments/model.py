@@ -46,7 +46,9 @@ class Aws:
         "The AWS account id. If it is set, CDK refuses to deploy to another account.", default=None, pattern=r"[0-9]{12}"
     )
     log_retention_days: LogDays = setting("Days for which logs are kept.", default=30)
-    glue_version: Literal["5.1"] = setting("The version of AWS Glue. The job supports this one only.", default="5.1")
+    glue_version: Literal["5.1", "6.0"] = setting(
+        "The version of AWS Glue: 5.1 has Spark 3.5, 6.0 has Spark 4.1. The job gives the same files on both.", default="5.1"
+    )
     glue_worker_type: Literal["G.1X", "G.2X", "G.4X"] = setting("The worker type of the export jobs.", default="G.1X")
     glue_workers: int = setting("Number of workers of a run, including the driver.", default=2, minimum=2, maximum=100)
     glue_timeout_minutes: int = setting("Minutes after which Glue stops a run.", default=60, minimum=5, maximum=2880)

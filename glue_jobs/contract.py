@@ -1,7 +1,6 @@
 """What stacks, the local run and the job agree on: versions, jars and Spark settings.
 
 Standard library only: `stacks` and `lakeferry.local.bootstrap` read this without Spark or boto3 installed.
-Versions are those of AWS Glue 5.1 (Glue release notes: Spark 3.5.6, Iceberg 1.10.0, Python 3.11, Java 17).
 """
 
 from __future__ import annotations
@@ -16,9 +15,6 @@ from typing import Final, NamedTuple
 #: Of this package.
 VERSION: Final = "0.1.0"
 
-SPARK_VERSION: Final = "3.5.6"
-ICEBERG_VERSION: Final = "1.10.0"
-PYTHON_VERSION: Final = (3, 11)
 JAVA_VERSION: Final = 17
 
 #: How files of code end: modules, and the report's template and style.
@@ -43,22 +39,68 @@ class Jar(NamedTuple):
         return f"{self.artifact}-{self.version}.jar"
 
 
-JARS: Final = (
-    Jar(
-        "org.apache.iceberg",
-        "iceberg-spark-runtime-3.5_2.12",
-        ICEBERG_VERSION,
-        "2ce6c02c8104a8ca2412a261abba7413964677db74ad96d25bd58e25abb7c27c"
-        "bf94c7dc4cfa33eb12d05a2df04cb0074344983b09abbc43e4a1b4e4abf2b5e1",
-    ),
-    Jar(
-        "org.apache.iceberg",
-        "iceberg-aws-bundle",
-        ICEBERG_VERSION,
-        "150b885dd827713af0b105e655ec24a47f823ce7269d218522b7149fdb160603"
-        "9458470e5006da31c9fdc5bb839c59447279e7968e04bd6d7984c57d46980ccb",
-    ),
-)
+class Release(NamedTuple):
+    """A version of AWS Glue, and what it brings (AWS Glue release notes)."""
+
+    glue: str
+    spark: str
+    scala: str
+    python: tuple[int, int]
+    jars: tuple[Jar, ...]
+
+
+#: The versions of Glue that run the job.
+RELEASES: Final = {
+    release.glue: release
+    for release in (
+        Release(
+            glue="5.1",
+            spark="3.5.6",
+            scala="2.12",
+            python=(3, 11),
+            jars=(
+                Jar(
+                    "org.apache.iceberg",
+                    "iceberg-spark-runtime-3.5_2.12",
+                    "1.10.0",
+                    "2ce6c02c8104a8ca2412a261abba7413964677db74ad96d25bd58e25abb7c27c"
+                    "bf94c7dc4cfa33eb12d05a2df04cb0074344983b09abbc43e4a1b4e4abf2b5e1",
+                ),
+                Jar(
+                    "org.apache.iceberg",
+                    "iceberg-aws-bundle",
+                    "1.10.0",
+                    "150b885dd827713af0b105e655ec24a47f823ce7269d218522b7149fdb160603"
+                    "9458470e5006da31c9fdc5bb839c59447279e7968e04bd6d7984c57d46980ccb",
+                ),
+            ),
+        ),
+        Release(
+            glue="6.0",
+            spark="4.1.1",
+            scala="2.13",
+            python=(3, 13),
+            jars=(
+                Jar(
+                    "org.apache.iceberg",
+                    "iceberg-spark-runtime-4.1_2.13",
+                    "1.11.0",
+                    "f4620bb2d20777146a769a8a939a5bed658e1d5708b6a5155e1f6e831c0bfd29"
+                    "bd1f82618dc59bc0f30399ffcb03add3e66656286692dc6c2be94e4e1f4e7479",
+                ),
+                Jar(
+                    "org.apache.iceberg",
+                    "iceberg-aws-bundle",
+                    "1.11.0",
+                    "bb50f7dc5f36a001efecf15e4d03eff955466f06557261fbacdd7fe0d88113c8"
+                    "2e0b9b2af96cd554cef4a1d4c2348fc950270bc3f51cf6bf1e4526f46ce336a0",
+                ),
+            ),
+        ),
+    )
+}
+#: That of a deployment file that names none. A clone's .venv has its Python and Spark.
+DEFAULT_RELEASE: Final = RELEASES["5.1"]
 
 #: Under which names the job's driver and the stacks speak of arguments: `--name value` on the command line of Glue.
 ARGUMENTS: Final = {

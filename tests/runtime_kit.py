@@ -96,8 +96,7 @@ def new_job(aws, script, *statements, modules=None, arguments=None, role=None, r
         Command={"Name": "glueetl", "ScriptLocation": f"s3://{bucket}/code/script.py", "PythonVersion": "3"},
         DefaultArguments={"--extra-py-files": f"s3://{bucket}/code/modules.zip"} | (arguments or {}),
         ExecutionProperty={"MaxConcurrentRuns": runs},
-        GlueVersion="5.1",
-        **given,
+        **{"GlueVersion": "5.1"} | given,
     )
     return name
 

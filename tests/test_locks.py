@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LOCKS = sorted(
     file.relative_to(ROOT)
     for folder in ("", "simulators/aws", "simulators/confluent/flink/worker", "lambdas", "glue_jobs")
-    for file in (ROOT / folder).glob("requirements.txt")
+    for file in (ROOT / folder).glob("requirements*.txt")
 )
 _PIN = re.compile(r"^([a-z0-9][\w.-]*(?:\[[\w,-]+\])?)==\S+")
 
@@ -29,7 +29,7 @@ def without_hashes(text):
 
 
 def test_the_locks_are_there():
-    assert len(LOCKS) == 5
+    assert len(LOCKS) == 6
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=str)

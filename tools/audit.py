@@ -15,6 +15,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 LOCKS: Final = (
     "requirements.txt",
+    "requirements-glue6.txt",
     "lambdas/requirements.txt",
     "glue_jobs/requirements.txt",
     "simulators/aws/requirements.txt",

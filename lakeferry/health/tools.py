@@ -12,7 +12,7 @@ from typing import Final
 
 from deployments.check import LoadedDeployment
 from deployments.model import Topic
-from glue_jobs.contract import JAVA_VERSION, PYTHON_VERSION
+from glue_jobs.contract import DEFAULT_RELEASE, JAVA_VERSION
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.node import Node, NoNode
 from lakeferry.errors import CommandFailed
@@ -33,8 +33,8 @@ def check_machine() -> list[Check]:
 
 
 def python(version: tuple[int, ...]) -> Check:
-    shown, wanted = ".".join(map(str, version)), ".".join(map(str, PYTHON_VERSION))
-    if version[:2] == PYTHON_VERSION:
+    shown, wanted = ".".join(map(str, version)), ".".join(map(str, DEFAULT_RELEASE.python))
+    if version[:2] == DEFAULT_RELEASE.python:
         return GROUP.ok("Python", shown)
     return GROUP.fail(
         "Python", shown, f"Install Python {wanted} and run `make PYTHON=python{wanted} setup`", f"{wanted}, as Glue has"

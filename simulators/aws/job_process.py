@@ -39,6 +39,7 @@ class NotSetUp(Exception):
 class Script(NamedTuple):
     """Files of a run in its own folder, and the arguments that Glue gives to the script."""
 
+    glue_version: str
     folder: Path
     script: Path
     zips: tuple[Path, ...]
@@ -62,7 +63,7 @@ class Script(NamedTuple):
 def started(job: Script, aws: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start the process, and leave nothing of it at the end, or once this process ends. Raises NotSetUp."""
     words = [word for name, value in job.arguments.items() for word in (name, value)]
-    command: list[str | Path] = [settings.LAMBDA_PYTHON, "-S", _DRIVER, job.folder / "reason", job.script, *words]
+    command: list[str | Path] = [_python(job.glue_version), "-S", _DRIVER, job.folder / "reason", job.script, *words]
     environment = {**_environment(job), **aws}
     with job.output.open("wb") as output, job.error.open("wb") as error:
         process = subprocess.Popen(
@@ -90,7 +91,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment(job: Script) -> dict[str, str]:
-    packages = _packages()
+    python = _python(job.glue_version)
+    packages = next((python.parents[1] / "lib").glob("python3*/site-packages"))
+    jars = settings.JAR_DIR / job.glue_version
     scratch = job.folder / "tmp"
     scratch.mkdir()
     return {
@@ -99,44 +102,47 @@ def _environment(job: Script) -> dict[str, str]:
         "TMPDIR": str(scratch),
         "LANG": "C.UTF-8",
         "PYTHONPATH": os.pathsep.join(map(str, [*job.zips, packages])),
-        "PYSPARK_PYTHON": str(_worker_python(job.folder)),
+        "PYSPARK_PYTHON": str(_worker_python(job.folder, python)),
         "SPARK_HOME": str(packages / "pyspark"),
         "SPARK_LOCAL_IP": settings.HOST,
         "SPARK_LOCAL_DIRS": str(scratch),
         "JAVA_HOME": str(_java(packages)),
         # Not --jars: those load through a class loader of Spark's own, and slowly.
-        "SPARK_DIST_CLASSPATH": os.pathsep.join(map(str, _jars())),
-        "SPARK_SUBMIT_OPTS": shlex.join(_java_options(scratch)),
+        "SPARK_DIST_CLASSPATH": os.pathsep.join(map(str, _jars(jars))),
+        "SPARK_SUBMIT_OPTS": shlex.join(_java_options(scratch, jars)),
         "PYSPARK_SUBMIT_ARGS": shlex.join(_submit(job.arguments)),
     }
 
 
-def _jars() -> list[Path]:
+def _python(glue_version: str) -> Path:
+    """Return the interpreter that has the Spark of this version of Glue."""
+    python = settings.GLUE_PYTHON.get(glue_version)
+    if python is None:
+        raise NotSetUp(f"it runs jobs of Glue {' and '.join(settings.GLUE_PYTHON)}, not of {glue_version}")
+    if not python.exists():
+        raise NotSetUp(f"{python.parents[1].name} is missing. Run `python3.11 -m lakeferry.local.bootstrap glue6`")
+    return python
+
+
+def _jars(folder: Path) -> list[Path]:
     """Return the jars in the order that the archive of classes has them in: it fits no other."""
-    jars = sorted(settings.JAR_DIR.glob("*.jar"), reverse=True)
+    jars = sorted(folder.glob("*.jar"), reverse=True)
     if not jars:
         raise NotSetUp("Iceberg's jars are missing. Run `make setup`")
     return jars
 
 
-def _packages() -> Path:
-    result = sorted((settings.LAMBDA_PYTHON.parents[1] / "lib").glob("python3*/site-packages"))
-    if not result:
-        raise NotSetUp("the interpreter of jobs has no packages (.venv is missing). Run `make setup`")
-    return result[0]
-
-
-def _worker_python(folder: Path) -> Path:
+def _worker_python(folder: Path, python: Path) -> Path:
     """Return the Python of Spark's workers, which start without site as well: this project is installed there."""
     wrapper = folder / "worker-python"
-    wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(settings.LAMBDA_PYTHON))} -S "$@"\n')
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(python))} -S "$@"\n')
     wrapper.chmod(0o700)
     return wrapper
 
 
-def _java_options(scratch: Path) -> list[str]:
+def _java_options(scratch: Path, jars: Path) -> list[str]:
     """Return the options of Java beside those that the job brings in its `--conf`."""
-    archive = sorted(settings.JAR_DIR.glob("classes-*.jsa"), key=lambda file: file.stat().st_mtime)
+    archive = sorted(jars.glob("classes-*.jsa"), key=lambda file: file.stat().st_mtime)
     shared = [*_QUIET, f"-XX:SharedArchiveFile={archive[-1]}"] if archive else []
     return [*_JAVA_OPTIONS, f"-Djava.io.tmpdir={scratch}", *shared]
 

@@ -126,7 +126,8 @@ def _fetched(
     client = identity.client("s3", credentials)
     zips = [each for each in arguments.get("--extra-py-files", "").split(",") if each]
     script = _fetch(client, job["Command"]["ScriptLocation"], folder / "script")
-    return job_process.Script(folder, script, tuple(_fetch(client, each, folder / "zips") for each in zips), arguments)
+    fetched = tuple(_fetch(client, each, folder / "zips") for each in zips)
+    return job_process.Script(job["GlueVersion"], folder, script, fetched, arguments)
 
 
 def _fetch(client: Any, location: str, folder: Path) -> Path:

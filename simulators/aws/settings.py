@@ -25,11 +25,14 @@ STOP_GRACE_SECONDS: Final = 15.0
 FUNCTION_RETRY_SECONDS: Final = 0.2
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-#: In which functions and Glue jobs run.
+#: In which functions run.
 LAMBDA_PYTHON: Final = _ROOT / ".venv" / "bin" / "python"
-#: What Glue 5.1 brings along, and a laptop keeps there.
-JAVA_VERSION: Final = 17
+#: In which Glue jobs run, by their GlueVersion: it has the Spark of that version.
+GLUE_PYTHON: Final = {"5.1": LAMBDA_PYTHON, "6.0": _ROOT / ".venv-glue6" / "bin" / "python"}
+#: Has Iceberg's jars in a folder for each GlueVersion.
 JAR_DIR: Final = _ROOT / ".jars"
+#: What all of these versions run.
+JAVA_VERSION: Final = 17
 #: Glue jobs that run at the same time; the others wait in STARTING. Each takes up to 1.5 GB.
 JOBS_AT_ONCE: Final = 2
 _REQUIREMENTS = Path(__file__).with_name("requirements.in")

@@ -220,5 +220,5 @@ def test_an_audit_fails_for_vulnerable_and_for_unknown_packages(dependencies, wr
 
 
 def test_every_lock_is_audited():
-    assert {str(lock.relative_to(ROOT)) for lock in ROOT.glob("**/requirements.txt") if "build" not in lock.parts[:-1]
+    assert {str(lock.relative_to(ROOT)) for lock in ROOT.glob("**/requirements*.txt") if "build" not in lock.parts[:-1]
             and not any(part.startswith((".venv", "node_modules")) for part in lock.parts)} == set(audit.LOCKS)  # fmt: skip

@@ -238,7 +238,8 @@ def test_the_job_is_as_the_file_and_the_jobs_contract_define(assembly):
         own = {name[2:] for name in given if name[2:] in ARGUMENTS}
         assert own >= set(REQUIRED_ARGUMENTS) - {"as-of"}
         assert (body["GlueVersion"], body["NumberOfWorkers"], body["WorkerType"], body["Timeout"]) == (
-            "5.1", deployment.aws.glue_workers, deployment.aws.glue_worker_type, deployment.aws.glue_timeout_minutes,
+            deployment.aws.glue_version, deployment.aws.glue_workers, deployment.aws.glue_worker_type,
+            deployment.aws.glue_timeout_minutes,
         )  # fmt: skip
         conf = Reader(assembly).text(given["--conf"], "exports")
         assert conf.count("--conf ") == len(SPARK_SETTINGS)
@@ -252,10 +253,13 @@ def test_the_job_is_as_the_file_and_the_jobs_contract_define(assembly):
 
 @pytest.fixture(scope="module")
 def moved(dev, tmp_path_factory):
-    """Dev with a first day of its exports, an existing environment, and a linked database in Snowflake for all tables."""
+    """Dev with the other version of Glue, a first day of its exports, an existing environment, and a linked database in Snowflake
+    for all tables.
+    """
     deployment = dev.plan.deployment
     changed = attrs.evolve(
         deployment,
+        aws=attrs.evolve(deployment.aws, glue_version="6.0"),
         exports=[attrs.evolve(export, first_day=date(2027, 1, 4)) for export in deployment.exports],
         confluent=attrs.evolve(deployment.confluent, environment_id="env-abc123", environment_name="shared"),
         snowflake=attrs.evolve(deployment.snowflake, linked_database=True),
@@ -265,6 +269,11 @@ def moved(dev, tmp_path_factory):
         ],
     )
     return synthesise(attrs.evolve(dev.plan, deployment=changed), tmp_path_factory.mktemp("moved"))
+
+
+def test_the_version_of_glue_is_the_deployment_files(dev, moved):
+    for assembly, version in ((dev, "5.1"), (moved, "6.0")):
+        assert {job["GlueVersion"] for job in assembly.resources("AWS::Glue::Job").values()} == {version}
 
 
 def test_a_first_day_of_the_deployments_own_reaches_the_job_and_the_watch(dev, moved):

@@ -56,6 +56,7 @@ def main() -> None:
         "spark.ui.port": "0",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
     }
     seen |= {"spark.eventLog.dir": shown.folder.as_uri(), "spark.sql.maxPlanStringLength": "10000000"}
     options = " ".join(f"--conf {name}={value}" for name, value in seen.items())

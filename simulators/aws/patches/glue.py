@@ -11,8 +11,9 @@
   on stock, GetTables lists the whole database; AWS leaves out what the caller may not see. Source: Glue developer guide,
   "Identity-based policy examples for AWS Glue" and "Specifying AWS Glue resource ARNs".
 - glue_runs: StartJobRun runs the script of ScriptLocation with the zips of --extra-py-files, read with the job's role, in the
-  project's interpreter with Spark, Java and Iceberg as Glue has them; stock says SUCCEEDED at once and runs nothing. Arguments of
-  a run override DefaultArguments, NonOverridableArguments override both. States, ErrorMessage, times and Timeout are kept;
+  project's interpreter for its GlueVersion, with Spark, Java and Iceberg as Glue has them; stock says SUCCEEDED at once and runs
+  nothing. Arguments of a run override DefaultArguments, NonOverridableArguments override both. States, ErrorMessage, times and
+  Timeout are kept;
   BatchStopJobRun ends the run; MaxConcurrentRuns holds; logs go to --custom-logGroup-prefix. EventBridge gets one "Glue Job State
   Change" when a run ends. Source: Glue developer guide, "Using job parameters in AWS Glue jobs", "Automating with EventBridge";
   web API reference, StartJobRun.

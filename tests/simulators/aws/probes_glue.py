@@ -105,6 +105,12 @@ def says_why_a_run_failed(aws):
 
 
 @probe("glue_runs")
+def refuses_a_version_of_glue_that_it_cannot_run(aws):
+    record = kit.run(aws, new_job(aws, "", GlueVersion="4.0"))
+    return record["JobRunState"] == "FAILED" and "jobs of Glue 5.1 and 6.0, not of 4.0" in record["ErrorMessage"]
+
+
+@probe("glue_runs")
 def runs_only_so_many_at_once(aws):
     job, bucket, run = busy_job(aws)
     refused = error_of(aws.glue.start_job_run, JobName=job)

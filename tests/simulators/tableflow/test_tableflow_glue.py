@@ -9,9 +9,10 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tableflow_kit import ROOT, SALES, TRADES, glue_catalog, numbered, sent, topic_of
+from tableflow_kit import SALES, TRADES, glue_catalog, numbered, sent, topic_of
 
-from glue_jobs.contract import JARS
+from glue_jobs.contract import DEFAULT_RELEASE
+from lakeferry.local.bootstrap import jar_file
 from lakeferry.local.java import find_java
 from simulators.data.generators import SalesMix, sales_orders, stock_trades
 from simulators.tableflow.kafka import Log
@@ -77,7 +78,7 @@ def spark(aws, filled):
     environment = aws.server.environment(os.environ) | {"JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("spark_reader.py"))],
-        input=json.dumps({"jars": [str(ROOT / ".jars" / jar.file_name) for jar in JARS], "queries": queries}),
+        input=json.dumps({"jars": [str(jar_file(DEFAULT_RELEASE, jar)) for jar in DEFAULT_RELEASE.jars], "queries": queries}),
         capture_output=True,
         text=True,
         env=environment,
