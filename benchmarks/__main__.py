@@ -29,9 +29,9 @@ from benchmarks.measure import Cost
 from benchmarks.page import Answer, Goal, Measured
 from benchmarks.shapes import FILES, GOAL, NIGHTS, ROWS, SNAPSHOTS, Shape
 from benchmarks.standalone import cluster
-from glue_jobs.contract import ICEBERG_VERSION, SPARK_VERSION
+from glue_jobs.contract import DEFAULT_RELEASE, RELEASES
 from lakeferry.local import spark
-from lakeferry.local.bootstrap import ROOT
+from lakeferry.local.bootstrap import GLUE6_VENV, ROOT
 from simulators.aws.server import EmbeddedAws
 
 _COST: Final = ["wall s", "processor s", "memory MiB"]
@@ -49,11 +49,13 @@ class Bench:
     stamp: str = attrs.field(factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%S}")
     number: int = 0
 
-    def cold(self, shape: Shape, environment: Mapping[str, str] | None = None, note: str = "") -> Cost:
+    def cold(
+        self, shape: Shape, environment: Mapping[str, str] | None = None, note: str = "", python: str = sys.executable
+    ) -> Cost:
         """The job in a process of its own, publishing to a prefix of its own."""
         lake.ensure(self.aws, shape)
         self.number += 1
-        command = commands.cold(commands.arguments(shape.name, f"{self.stamp}/{self.number}"))
+        command = commands.cold(commands.arguments(shape.name, f"{self.stamp}/{self.number}"), python)
         return _told(f"job, {shape.label} {note}", measure.run(command, environment))
 
     def peer(self, shape: Shape) -> Cost:
@@ -189,6 +191,35 @@ def machines(bench: Bench) -> Measured:
     )
 
 
+def releases(bench: Bench) -> Measured:
+    """Each version of Glue's Spark and Iceberg, in turns, on the Python of this machine."""
+    if not GLUE6_VENV.exists():
+        raise SystemExit("Run `python3.11 -m lakeferry.local.bootstrap glue6` and `.venv-glue6/bin/lakeferry demo` once first.")
+    lake.ensure(bench.aws, GOAL)
+    old, new = RELEASES.values()
+    other = str(GLUE6_VENV / "bin" / "python")
+    program = "import json, os; from lakeferry.local import spark; spark.prepare(); print(json.dumps(dict(os.environ)))"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    answer = subprocess.run([other, "-c", program], env=clean, cwd=ROOT, capture_output=True, text=True, check=True)
+    environment = json.loads(answer.stdout.splitlines()[-1])
+    pairs, files = [], []
+    for _ in range(bench.rounds):
+        first = bench.cold(GOAL, note=f"Glue {old.glue}")
+        files.append(lake.data_sha256(f"{bench.stamp}/{bench.number}/"))
+        second = bench.cold(GOAL, environment, f"Glue {new.glue}", other)
+        files.append(lake.data_sha256(f"{bench.stamp}/{bench.number}/"))
+        pairs.append((second, first))
+    costs = {old: _median([each for _, each in pairs]), new: _median([each for each, _ in pairs])}
+    names = {each: f"Glue {each.glue}: Spark {each.spark}, Iceberg {each.jars[0].version}" for each in costs}
+    same = "The files are the same to the byte." if len(set(files)) == 1 else f"The files differ: {sorted(set(files))}."
+    return Measured(
+        [["", *_COST], *([names[each], *_cells(cost)] for each, cost in costs.items())],
+        [(f"Glue {each.glue}", cost.wall) for each, cost in costs.items()],
+        "s",
+        remarks=f"{new.glue} / {old.glue}, median of pairs: {_ratio(pairs):.2f} in wall time. {same}",
+    )
+
+
 def levers(bench: Bench) -> Measured:
     """Each setting changed by itself, in turns with the shipped ones."""
     options, java = "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS"
@@ -249,6 +280,7 @@ QUESTIONS: Final[Mapping[str, tuple[str, Callable[[Bench], Measured]]]] = {
     "files": ("How does the cost grow with files?", files),
     "snapshots": ("How does the cost grow with snapshots?", snapshots),
     "machines": ("What does a second machine bring?", machines),
+    "releases": ("Which version of Glue is faster?", releases),
     "levers": ("What does each setting bring?", levers),
     "synthesis": ("How long does `make synth` take?", synthesis),
 }
@@ -291,7 +323,8 @@ def _setting(rounds: int) -> str:
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, n = {rounds}, {psutil.cpu_count()} cores of {processor}, "
         f"{psutil.virtual_memory().total >> 30} GiB, Linux {platform.release().split('-')[0]}, "
-        f"Python {platform.python_version()}, Spark {SPARK_VERSION}, Iceberg {ICEBERG_VERSION}, DuckDB {duckdb.__version__}."
+        f"Python {platform.python_version()}, Spark {DEFAULT_RELEASE.spark}, "
+        f"Iceberg {DEFAULT_RELEASE.jars[0].version}, DuckDB {duckdb.__version__}."
     )
 
 

@@ -40,8 +40,8 @@ def arguments(table: str, prefix: str, contract: Path = CONTRACT, as_of: str = "
     ]
 
 
-def cold(arguments: list[str]) -> list[str]:
-    return [sys.executable, "-m", "glue_jobs.export", *arguments]
+def cold(arguments: list[str], python: str = sys.executable) -> list[str]:
+    return [python, "-m", "glue_jobs.export", *arguments]
 
 
 def warm(table: str, prefix: str, times: int) -> list[str]:

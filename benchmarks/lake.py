@@ -49,6 +49,17 @@ def ensure(aws: EmbeddedAws, shape: Shape) -> Table:
     return sales_table.write(catalog, DATABASE, f"s3://{SOURCE}/lake", shape)
 
 
+def data_sha256(prefix: str) -> str:
+    """Return the hash of the one data file that a run published below the prefix, as its manifest has it."""
+    s3 = boto3.client("s3")
+    (found,) = [
+        item["Key"] for item in s3.list_objects_v2(Bucket=TARGET, Prefix=prefix)["Contents"] if "/manifests/" in item["Key"]
+    ]
+    manifest = json.loads(s3.get_object(Bucket=TARGET, Key=found)["Body"].read())
+    (file,) = [each for each in manifest["files"] if each["role"] == "data"]
+    return str(file["sha256"])
+
+
 def _prepare() -> None:
     s3 = boto3.client("s3")
     for bucket in (SOURCE, TARGET):
