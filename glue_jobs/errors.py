@@ -117,6 +117,13 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "Free space or give larger workers, then run again",
     ),
     (
+        r"larger than its part numbers allow",
+        StorageProblem,
+        "EXP-FILE-TOO-LARGE",
+        "the window's file would need more than the 10,000 parts that S3 allows",
+        "Choose smaller windows in the contract, for instance days",
+    ),
+    (
         r"OutOfMemoryError|Container killed|exit code 137",
         StorageProblem,
         "EXP-MEMORY",

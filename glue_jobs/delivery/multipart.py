@@ -207,7 +207,7 @@ class PartitionSink:
         if not data:
             return
         if self._number > self._last_number:
-            raise OverflowError("a partition of the file is larger than its part numbers allow; smaller windows are needed")
+            raise OverflowError("a partition of the file is larger than its part numbers allow")
         if self._s3 is None:
             from glue_jobs.store import connect_s3  # noqa: PLC0415 - small partitions need none
 

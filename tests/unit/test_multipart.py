@@ -31,6 +31,7 @@ from glue_jobs.delivery.multipart import (
     upload_part,
 )
 from glue_jobs.delivery.verify import Part
+from glue_jobs.errors import translated
 
 FORM = CsvFormat(samples.contract(samples.TRADES).columns, Delivery(order_by=["hour"], dialect="machine"))
 #: Sizes of partitions around every limit.
@@ -118,8 +119,9 @@ def test_too_many_parts_are_reported_and_overwrite_no_other_partition(bucket):
     sink = PartitionSink(target, 3)
     sink.add(noise(22 << 20, 1))
     assert [part.number for part in sink.parts] == [8]
-    with pytest.raises(OverflowError, match="smaller windows are needed"):
+    with pytest.raises(OverflowError) as raised:
         sink.add(noise(80 << 20, 2))
+    assert translated(raised.value).code == "EXP-FILE-TOO-LARGE"
 
 
 def test_parts_grow_so_that_few_numbers_hold_a_large_partition(bucket):
