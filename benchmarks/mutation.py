@@ -103,11 +103,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     campaign = _campaign(file, given.seed, given.count, modules)
     tests = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60)
     try:
-        for line in range(given.line):
-            # Tests that need Spark take the longest.
-            for mutant in sorted(campaign.mutants, key=lambda each: "spark/" in SELECTIONS[each.path][line]):
-                if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
-                    campaign.save(file)
+        for line, mutant in sorted(itertools.product(range(given.line), campaign.mutants), key=_turn):
+            if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
+                campaign.save(file)
     except TimeoutError:
         print("stopped; the same command goes on", flush=True)
     command = shlex.join(
@@ -117,6 +115,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result.write_text(page(campaign, command, _judged()), encoding="utf-8")
     print(f"see {result.relative_to(ROOT)}")
     return 0
+
+
+def _turn(pair: tuple[int, Mutant]) -> tuple[bool, int]:
+    """Order lines of tests: those that need Spark take the longest, so they come last."""
+    line, mutant = pair
+    return any("spark/" in tests or "faults/" in tests for tests in SELECTIONS[mutant.path][: line + 1]), line
 
 
 def _campaign(file: Path, seed: int, count: int, modules: Sequence[str]) -> Campaign:
