@@ -302,8 +302,7 @@ def _told(what: str, cost: Cost) -> Cost:
 def _processor_seconds(pid: int) -> float:
     """Return the user and system time of a process and its children, also of those that have ended."""
     process = psutil.Process(pid)
-    spent = sum(process.cpu_times()[:4])
-    return spent + sum(sum(child.cpu_times()[:4]) for child in process.children(recursive=True))
+    return float(sum(sum(each.cpu_times()[:4]) for each in [process, *process.children(recursive=True)]))
 
 
 def _median(costs: list[Cost]) -> Cost:
