@@ -144,7 +144,7 @@ SPARK_SETTINGS: Final = {
     # Iceberg would remember a table for 30 s and more: a run in a session that has just read it would not find its snapshot.
     f"spark.sql.catalog.{CATALOG}.cache-enabled": "false",
     # Iceberg 1.10 remembers equality deletes with their columns in the order of the first read. Another order, as another
-    # choice of columns brings it, finds nothing in them, and deleted rows are back. Iceberg 1.11 sorts the columns.
+    # choice of columns brings it, finds nothing in them, and deleted rows are back.
     "spark.sql.iceberg.executor-cache.enabled": "false",
     # Each manifest is read once for planning and once for reading.
     f"spark.sql.catalog.{CATALOG}.io.manifest.cache-enabled": "true",

