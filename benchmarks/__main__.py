@@ -52,18 +52,21 @@ class Bench:
     def cold(
         self, shape: Shape, environment: Mapping[str, str] | None = None, note: str = "", python: str = sys.executable
     ) -> Cost:
-        """The job in a process of its own, publishing to a prefix of its own."""
+        """The job in a process of its own, publishing to a prefix of its own. Deletes what former runs published."""
         lake.ensure(self.aws, shape)
+        lake.empty_target()
         self.number += 1
         command = commands.cold(commands.arguments(shape.name, f"{self.stamp}/{self.number}"), python)
         return _told(f"job, {shape.label} {note}", measure.run(command, environment))
 
     def peer(self, shape: Shape) -> Cost:
         lake.ensure(self.aws, shape)
+        lake.empty_target()
         return _told(f"DuckDB, {shape.label}", measure.run(commands.peer(shape, f"{self.stamp}/duckdb.csv")))
 
     def warm(self, shape: Shape) -> float:
         """Seconds of the last of some runs in one session."""
+        lake.empty_target()
         print(f"  {_WARM_RUNS} runs in one session, {shape.label}", flush=True)
         cost = measure.run(commands.warm(shape.name, f"{self.stamp}/warm", _WARM_RUNS))
         return float(cost.output.splitlines()[-1].split()[0])
@@ -235,9 +238,10 @@ def levers(bench: Bench) -> Measured:
         "without the archive of classes": (java, r" \S*SharedArchiveFile=\S*", ""),
         "with Java's own inlining": (java, r"-XX:(MaxInlineLevel|FreqInlineSize|InlineSmallCode)=\d+", ""),
         "with SerialGC": (java, "UseParallelGC", "UseSerialGC"),
+        "with Java's own thresholds": (java, r"( -XX:Tier4\w+=\d+)+", ""),
         "with compiling to C1 only": (java, "$", " -XX:TieredStopAtLevel=1"),
-        "with a heap of 768 MiB": (options, "--driver-memory 1g", "--driver-memory 768m"),
-        "with a heap of 512 MiB": (options, "--driver-memory 1g", "--driver-memory 512m"),
+        "with a heap of 1 GiB": (options, "--driver-memory 640m", "--driver-memory 1g"),
+        "with a heap of 512 MiB": (options, "--driver-memory 640m", "--driver-memory 512m"),
         "with one malloc arena": ("MALLOC_ARENA_MAX", "^$", "1"),
         "with Arrow's system allocator": ("ARROW_DEFAULT_MEMORY_POOL", "^$", "system"),
     }

@@ -33,6 +33,7 @@ def embedded() -> Iterator[EmbeddedAws]:
         os.environ.update(aws.environment(dict(os.environ)))
         _prepare()
         yield aws
+        empty_target()
 
 
 def ensure(aws: EmbeddedAws, shape: Shape) -> Table:
@@ -47,6 +48,11 @@ def ensure(aws: EmbeddedAws, shape: Shape) -> Table:
         catalog.drop_table((DATABASE, shape.name))
     print(f"  writing {shape.name} …", flush=True)
     return sales_table.write(catalog, DATABASE, f"s3://{SOURCE}/lake", shape)
+
+
+def empty_target() -> None:
+    """Delete what was published: each run's 400 MB would fill the disk of a long comparison."""
+    boto3.resource("s3").Bucket(TARGET).objects.all().delete()
 
 
 def data_sha256(prefix: str) -> str:

@@ -56,12 +56,17 @@ class TableFiles:
         """
         if self._all_count:
             return self.data
-        start, end = (_micros(source.as_stored(one, self.contract, self.table)) for one in (window.start, window.end))
+        start, end = self.bounds(window)
         return [
             attrs.evolve(file, rows=file.rows * _share(file.times, start, end))
             for file in self.data
             if _overlap(file.times, start, end)
         ]
+
+    def bounds(self, window: Window) -> tuple[int, int]:
+        """Return the window's start and end in microseconds, as the event time is stored."""
+        start, end = (_micros(source.as_stored(one, self.contract, self.table)) for one in (window.start, window.end))
+        return start, end
 
     def digest(self, window: Window) -> str:
         """Return a hash of all files that decide what the window's file and counts are: while it stays the same, so do they."""

@@ -9,10 +9,13 @@ file's bytes don't depend on where the cuts are.
 from __future__ import annotations
 
 import io
+import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -21,6 +24,8 @@ from glue_jobs.files import DataFile
 from glue_jobs.store import Gone, aws_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mypy_boto3_s3 import S3Client
 
 BUCKET = "$bucket"
@@ -59,8 +64,12 @@ def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
 
 
 def wanted(rows: float, parallelism: int) -> int:
-    """Return how many partitions so many rows are worth."""
-    return min(MOST_PARTITIONS, max(1, -int(-rows // _ROWS_PER_PARTITION), min(parallelism, int(rows // _ROWS_WORTH_A_TASK))))
+    """Return how many partitions so many rows are worth. What doesn't fit into as many tasks as run at once is as many again:
+    the last of five on two cores would run alone.
+    """
+    rounds = math.ceil(rows / _ROWS_PER_PARTITION / parallelism)
+    tasks = rounds * parallelism if rounds > 1 else min(parallelism, int(rows // _ROWS_WORTH_A_TASK))
+    return min(MOST_PARTITIONS, max(1, tasks))
 
 
 def _salts(partitions: int) -> list[int]:
@@ -87,46 +96,54 @@ def _murmur3(value: int, seed: int = 42) -> int:
     return h - (1 << 32) if h & 0x80000000 else h
 
 
-_FILES = 8
-_VALUES_PER_FILE = 1_000
+_PLACES = 16
+_VALUES = 500
 
 
-def values(s3: S3Client, files: list[DataFile], field_id: int) -> list[Any]:
-    """Return values of a column from a few of the files, each file as likely as it has rows. Files without it give none, nor do
-    those that have it inside of a record, or aren't Parquet.
+def values(s3: S3Client, files: list[DataFile], field_id: int, time_id: int, inside: tuple[int, int]) -> list[Any]:
+    """Return values that a field has in events of the window, from a few of the files, more from large ones.
+
+    `time_id` is the event time's field, `inside` the window's bounds as `TableFiles.bounds` has them. A file's events are not
+    spread evenly over its time: most are recent and a few are late. Files without the field give no values, nor do those that
+    have it inside of a record, or aren't Parquet.
     """
-    return [value for file in _spread(files) for value in _column(s3, file, field_id)]
+    with ThreadPoolExecutor(_PLACES // 2) as pool:
+        found = pool.map(lambda each: _values(s3, each[0], each[1] * _VALUES, (field_id, time_id), inside), _spread(files))
+        return [value for values_of_file in found for value in values_of_file]
 
 
-def _spread(files: list[DataFile]) -> list[DataFile]:
-    """Return up to a few files at equal distances of rows."""
-    total = sum(file.rows for file in files)
-    chosen: list[DataFile] = []
-    passed = 0.0
+def _spread(files: list[DataFile]) -> Iterator[tuple[DataFile, int]]:
+    """Yield the files at a few places that are equally many bytes apart, each with the number of these places in it."""
+    total, passed, places = sum(file.size for file in files), 0, 0
     for file in files:
-        passed += file.rows
-        if passed > total * (2 * len(chosen) + 1) / (2 * _FILES):
-            chosen.append(file)
-    return chosen
+        passed, before = passed + file.size, places
+        places = int(passed / total * _PLACES + 0.5)
+        if places > before:
+            yield file, places - before
 
 
-def _column(s3: S3Client, file: DataFile, field_id: int) -> list[Any]:
+def _values(s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int], inside: tuple[int, int]) -> list[Any]:
     try:
         with aws_errors(f"reading {file.location}"):
             parquet = pq.ParquetFile(io.BufferedReader(_Ranges(s3, file), 1 << 16))
-            index = _leaf(parquet.schema_arrow, field_id)
-            if index is None or not parquet.num_row_groups:
+            name, time = (_leaf(parquet.schema_arrow, each) for each in field_ids)
+            if name is None or not parquet.num_row_groups:
                 return []
-            column = parquet.read_row_group(parquet.num_row_groups // 2, columns=[index]).column(0)
+            columns = sorted({name, time or name})  # an event time inside of a record is not read
+            rows = parquet.read_row_group(parquet.num_row_groups // 2, columns=columns)
     except pa.ArrowInvalid:
         return []  # ORC or Avro, which Iceberg knows too
     except Gone:
         return []  # with its snapshot, which Spark reports when it reads the rows
-    taken = column.take(list(range(0, len(column), len(column) // _VALUES_PER_FILE + 1)))
-    if not pa.types.is_string(taken.type):
-        return list(taken.to_pylist())
+    rows = rows.take(list(range(0, len(rows), len(rows) // most + 1)))
+    if time is not None and pa.types.is_timestamp(rows[time].type):
+        micros = rows[time].cast(pa.timestamp("us", rows[time].type.tz)).cast(pa.int64())
+        rows = rows.filter(pc.and_(pc.greater_equal(micros, inside[0]), pc.less(micros, inside[1])))
+    found = rows[name]
+    if not pa.types.is_string(found.type):
+        return list(found.to_pylist())
     # A file may hold bytes that are no UTF-8.
-    return [None if raw is None else raw.decode(errors="replace") for raw in taken.cast(pa.binary()).to_pylist()]
+    return [None if raw is None else raw.decode(errors="replace") for raw in found.cast(pa.binary()).to_pylist()]
 
 
 def _leaf(schema: pa.Schema, field_id: int) -> str | None:

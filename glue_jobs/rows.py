@@ -178,7 +178,9 @@ class WindowQuery:
         rows = sum(file.rows for file in files)
         layout = None
         if first.field and _ranges_hold_keys(contract, first):
-            sample = ranges.values(self.export.s3, files, self.table.fields[first.field].id)
+            fields, inside = self.table.fields, self.export.files.bounds(self.window)
+            of_column, of_time = fields[first.field].id, fields[contract.source.event_time].id
+            sample = ranges.values(self.export.s3, files, of_column, of_time, inside)
             layout = ranges.plan(rows, sample, self._parallelism)
         if layout is not None and first.field:
             partitions = layout.partitions

@@ -37,6 +37,9 @@ _JAVA_OPTIONS: Final = (
     "-XX:+UseParallelGC",
     # A run is short, so compiling is most of it: less inlining halves that, and costs a long run nothing measurable.
     *("-XX:MaxInlineLevel=9", "-XX:FreqInlineSize=150", "-XX:InlineSmallCode=1000"),
+    # The slow, thorough compiler comes ten times later than by default, when a method has proved to be a long run's.
+    *("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000"),
+    *("-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000"),
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
 )
 # Otherwise a JVM that can't use the archive says so on every start.
@@ -52,7 +55,7 @@ class BadMaster(Exception):
     """Spark knows no such master."""
 
 
-def prepare(*, master: str = LOCAL, memory: str = "1g", code: Callable[[], Path] | None = None) -> Path:
+def prepare(*, master: str = LOCAL, memory: str = "640m", code: Callable[[], Path] | None = None) -> Path:
     """Set what pyspark reads when it starts its JVM, and return the Java home. Raises NotSetUp or BadMaster.
 
     `code` builds the zip that ships with the Glue job, from which executors outside of this process import the job.

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from glue_jobs import ranges
+from glue_jobs.files import DataFile
 from glue_jobs.ranges import Layout
 
 
@@ -14,7 +22,10 @@ from glue_jobs.ranges import Layout
         (0, 8, 1),
         (199_999, 8, 1),
         (200_000, 8, 2),
-        (5_000_000, 4, 5),
+        (5_000_000, 4, 8),
+        (8_000_000, 4, 8),
+        (4_000_001, 4, 8),
+        (4_000_000, 4, 4),
         (1_000_000, 4, 4),
         (1_000_001, 1, 2),
         (10_000_000_000, 8, 100),
@@ -43,3 +54,78 @@ def test_rows_without_a_sample_are_not_in_one_partition():
 def test_a_number_has_the_hash_that_spark_gives_it(number, expected):
     """The expected value is that of `SELECT hash(…)` in Spark 3.5."""
     assert ranges._murmur3(number) == expected
+
+
+_MONDAY, _WEEK = 1_700_000_000_000_000, (1_700_000_000_000_000, 1_700_604_800_000_000)
+_TIME = pa.timestamp("us", "UTC")
+
+
+def _stored(bucket, number: int, columns: dict[str, pa.Array], field_ids: dict[str, int]) -> DataFile:
+    """Write a Parquet file with Iceberg's ids of its fields."""
+    fields = [pa.field(name, a.type, metadata={"PARQUET:field_id": str(field_ids[name])}) for name, a in columns.items()]
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(list(columns.values()), schema=pa.schema(fields)), buffer)
+    content = buffer.getvalue()
+    key = f"{number:03}.parquet"
+    bucket.write(key, content, "application/octet-stream")
+    location = f"s3://{bucket.name}/{bucket.key(key)}"
+    return DataFile(location, len(content), len(columns["at"]), (None, None), (None, None), has_nulls=False)
+
+
+def test_cuts_divide_the_events_of_the_window_although_each_file_has_many_of_other_times(bucket):
+    """Each file covers two days, most events those of its second one; keys grow with time."""
+    day, files, keys = 86_400_000_000, [], []
+    for number in range(36):
+        late = [number * 1_000 + n for n in range(1_000)]
+        at = [_MONDAY + (number - 4) * day // 4 + n * day // 4_000 - (2 * day if n % 10 == 0 else 0) for n in range(1_000)]
+        names = [f"k{key:06}" for key in late]
+        keys += [name for name, when in zip(names, at, strict=True) if _WEEK[0] <= when < _WEEK[1]]
+        columns = {"at": pa.array(at, _TIME), "id": pa.array(names)}
+        files.append(_stored(bucket, number, columns, {"id": 1, "at": 2}))
+    sample = ranges.values(bucket.s3, files, 1, 2, _WEEK)
+    assert set(sample) <= set(keys)
+    layout = ranges.plan(len(keys), sample, 2)
+    assert layout is None or layout.cuts == ()  # so few rows are one task's
+    (cut,) = ranges.plan(2_000_000, sample, 2).cuts
+    assert sum(key < cut for key in keys) / len(keys) == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_file_gives_values_as_far_as_it_has_them(bucket):
+    times = pa.array([_MONDAY - 1, _MONDAY, _WEEK[1] - 1, _WEEK[1], None], _TIME)
+    numbers = pa.array([1, 2, 3, 4, 5])
+    ids = {"at": 2, "n": 1}
+
+    def sampled(file: DataFile, field: int = 1) -> list[Any]:
+        return ranges.values(bucket.s3, [file], field, 2, _WEEK)
+
+    whole = _stored(bucket, 0, {"at": times, "n": numbers}, ids)
+    assert sampled(whole) == [2, 3]
+    assert sampled(whole, field=2) == [datetime.fromtimestamp(micros / 1e6, UTC) for micros in (_MONDAY, _WEEK[1] - 1)]
+    assert sampled(whole, field=9) == []
+    # An event time inside of a record is not read.
+    nested = pa.StructArray.from_arrays([times], ["at"])
+    assert sampled(_stored(bucket, 1, {"at": nested, "n": numbers}, {"at": 7, "n": 1})) == [1, 2, 3, 4, 5]
+    assert sampled(_stored(bucket, 2, {"at": numbers, "n": numbers}, ids)) == [1, 2, 3, 4, 5]  # no times at all
+    raw = pa.array([b"a", b"b\xff", b"c", b"d", b"e"]).view(pa.string())
+    assert sampled(_stored(bucket, 3, {"at": times, "n": raw}, ids)) == ["b\ufffd", "c"]
+    bucket.write("4.orc", b"ORC, or so", "application/octet-stream")
+    assert sampled(attrs.evolve(whole, location=f"s3://{bucket.name}/{bucket.key('4.orc')}", size=10)) == []
+    assert sampled(attrs.evolve(whole, location=f"s3://{bucket.name}/gone")) == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([1] * 16, dict.fromkeys(range(16), 1)),
+        ([1] * 160, dict.fromkeys(range(4, 160, 10), 1)),
+        ([3, 1], {0: 12, 1: 4}),
+        ([1000, 1, 1], {0: 16}),
+        ([1, 1000, 1], {1: 16}),
+        ([7], {0: 16}),
+        ([], {}),
+    ],
+)
+def test_more_values_are_of_large_files(sizes, expected):
+    """One file that was compacted weighs as much as the many that it replaced."""
+    files = [DataFile(str(n), size, 1, (None, None), (None, None), has_nulls=False) for n, size in enumerate(sizes)]
+    assert {int(file.location): places for file, places in ranges._spread(files)} == expected
