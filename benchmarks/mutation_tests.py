@@ -50,7 +50,10 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/outcomes.py": ("unit/test_multipart", "spark/test_values"),
     "glue_jobs/pseudonyms.py": ("spark/test_pseudonyms", "spark/test_key_leaks faults/test_keys"),
     "glue_jobs/ranges.py": ("unit/test_multipart unit/test_ranges", "spark/test_events spark/test_windows_of_time"),
-    "glue_jobs/rows.py": ("spark/test_values", "spark/test_events spark/test_aggregates spark/test_schema_evolution"),
+    "glue_jobs/rows.py": (
+        "spark/test_values",
+        "spark/test_events spark/test_aggregates spark/test_schema_evolution spark/test_expression_guard",
+    ),
     "glue_jobs/runs.py": ("unit/test_publish unit/test_which_windows", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/source.py": (
         "spark/test_events",
@@ -59,7 +62,7 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/store.py": ("unit/test_publish unit/test_multipart", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/window.py": (
         "spark/test_windows_of_time",
-        "faults/test_kill faults/test_races faults/test_storage faults/test_keys",
+        "spark/test_aggregates faults/test_kill faults/test_races faults/test_storage faults/test_keys",
     ),
     "glue_jobs/delivery/cleanup.py": ("unit/test_publish", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/delivery/counts.py": ("unit/test_counts unit/test_manifest unit/test_multipart", "spark/test_windows_of_time"),

@@ -260,3 +260,15 @@ def test_many_keys_and_one_that_has_most_rows_over_several_partitions(lake):
     expected = [(f"k{n:06}", n) for n in range(0, count, 10)] + [("most", count - 1)]
     assert pairs(run) == expected
     assert run.manifest()["rows"]["events"]["duplicates"] == count - len(expected)
+    # The file is ordered by the column that `order_by` names first, also where another one precedes it.
+    other = [column("a_number", "integer", expression="-n"), column("id")]
+    run = lake.export(contract(*other, name="other", deduplicate={"key": ["n"]}, delivery={"order_by": ["id"]}))
+    assert run.column("id") == sorted(f"k{n:06}" if n % 10 == 0 else "most" for n in range(count))
+
+
+def test_events_of_a_composite_key_are_in_the_order_of_the_file(lake):
+    schema = topic_of(("n", "int"), ("m", "int"))
+    lake.commit(schema, *({"id": "a", "at": MONDAY, "n": n, "m": -n} for n in range(4)))
+    columns = column("id"), column("m", "integer")
+    run = lake.export(contract(*columns, deduplicate={"key": ["id", "n"]}, delivery={"order_by": ["id", "m"]}))
+    assert run.column("m") == ["-3", "-2", "-1", "0"]

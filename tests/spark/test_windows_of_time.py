@@ -288,6 +288,28 @@ def test_blocked_windows_delay_no_other_window(lake):
     assert (second.record.windows_left, second.record.state) == (0, "blocked")
 
 
+def test_checks_of_the_whole_file_see_its_rows_and_totals(lake):
+    lake.commit(THINGS, thing("a", 1), thing("b", 2))
+    overall = {
+        "rows": "rows = 2",
+        "totals": "sum_n = 3 and min_n = 1 and max_n = 2",
+        "unknown": "nullif(rows, 2) > 0",  # null counts as holding, as in SQL's CHECK
+        "more": "sum_n > 3",
+    }
+    warnings = [{"id": id_, "severity": "warn", "message": id_, "overall": text} for id_, text in overall.items()]
+    run = lake.export(contract(*LINES, check=warnings))
+    assert {check["id"]: check["failed"] for check in run.manifest()["checks"] if check["id"] in overall} == {
+        "rows": 0,
+        "totals": 0,
+        "unknown": 0,
+        "more": 1,
+    }
+    lake.commit(THINGS, thing("c", 3))
+    blocked = lake.export(contract(*LINES, check=[{**warnings[0], "severity": "block"}]))
+    assert blocked.state() == "blocked"
+    assert run.column("id") == ["a", "b"]
+
+
 @pytest.mark.cluster
 def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
     lake.commit(THINGS, thing("a", 1))
