@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -10,8 +11,13 @@ import pytest
 from lake import AS_OF, MONDAY, column, contract, topic_of
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
+from exports import contracts
+from exports.windows import window_of
 from glue_jobs import ranges
 from glue_jobs.errors import SourceProblem
+from glue_jobs.rows import ExportQuery
+from glue_jobs.source import pin
+from glue_jobs.store import connect
 
 THINGS = topic_of(("n", "int"))
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-micros"}
@@ -272,3 +278,16 @@ def test_events_of_a_composite_key_are_in_the_order_of_the_file(lake):
     columns = column("id"), column("m", "integer")
     run = lake.export(contract(*columns, deduplicate={"key": ["id", "n"]}, delivery={"order_by": ["id", "m"]}))
     assert run.column("m") == ["-3", "-2", "-1", "0"]
+
+
+@pytest.mark.parametrize(("key", "type_"), [("id", "text"), ("n", "integer"), ("day", "date"), ("at", "timestamp")])
+def test_one_shuffle_both_deduplicates_and_orders_a_file_in_the_order_of_its_key(lake, key, type_):
+    schema = topic_of(("n", "int"), ("day", {"type": "int", "logicalType": "date"}))
+    lake.commit(schema, {"id": "a", "at": MONDAY, "n": 1, "day": MONDAY.date()})
+    text = contract(column(key, type_), column("id2", **{"from": "id"}), deduplicate={"key": [key]})
+    mine = contracts.load(lake.write_contract(text))
+    services = connect()
+    table, window = pin(services, lake.target.database, "things"), window_of(MONDAY.date(), mine.window)
+    frame = ExportQuery(lake.spark, mine, table, [window], b"", services.s3).window(window).rows().frame
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    assert len(re.findall(r"\bExchange\b", plan)) == 1
