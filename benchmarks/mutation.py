@@ -101,9 +101,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = "-".join(["mutation", str(given.seed), *given.only]).replace("/", ".")
     file = (_BUILD if given.only else RESULTS) / f"{name}.json"
     campaign = _campaign(file, given.seed, given.count, modules)
-    tests = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60)
+    tests, judged = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60), _judged()
+    # A survivor that no test can notice would take the longest, each time.
+    undecided = [one for one in campaign.mutants if one.state != SURVIVED or (one.path, *one.lines) not in judged]
     try:
-        for line, mutant in sorted(itertools.product(range(given.line), campaign.mutants), key=_turn):
+        for line, mutant in sorted(itertools.product(range(given.line), undecided), key=_turn):
             if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
                 campaign.save(file)
     except TimeoutError:
@@ -112,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ["--seed", str(given.seed), "--count", str(given.count), *(["--only", *given.only] if given.only else [])]
     )
     result = file.with_suffix(".md")
-    result.write_text(page(campaign, command, _judged()), encoding="utf-8")
+    result.write_text(page(campaign, command, judged), encoding="utf-8")
     print(f"see {result.relative_to(ROOT)}")
     return 0
 
