@@ -291,3 +291,10 @@ def test_one_shuffle_both_deduplicates_and_orders_a_file_in_the_order_of_its_key
     frame = ExportQuery(lake.spark, mine, table, [window], b"", services.s3).window(window).rows().frame
     plan = frame._jdf.queryExecution().executedPlan().toString()
     assert len(re.findall(r"\bExchange\b", plan)) == 1
+
+
+def test_a_filter_that_is_neither_true_nor_false_keeps_nothing(lake):
+    nullable = topic_of(("n", ["null", "int"], None))
+    lake.commit(nullable, thing("a", 1), thing("b", None), thing("c", 3))
+    run = lake.export(contract(*LINES, filter=[{"where": "n > 1", "reason": "small ones do not count"}]))
+    assert pairs(run) == [("c", 3)]
