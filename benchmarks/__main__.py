@@ -197,7 +197,7 @@ def machines(bench: Bench) -> Measured:
         "s",
         [Goal("two workers / one, wall time (1.7 times as fast is 0.59)", 1 / faster, 1 / 1.7)],
         f"{large.label}. A standalone cluster of Spark, each worker and its executor on a core of its own. The driver and the "
-        "embedded AWS run on the same two cores, so the second worker does not get a whole one.",
+        "embedded AWS run on the same two cores, so the second worker does not get a whole core.",
     )
 
 

@@ -64,8 +64,8 @@ def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
 
 
 def wanted(rows: float, parallelism: int) -> int:
-    """Return how many partitions so many rows are worth. What doesn't fit into as many tasks as run at once is as many again:
-    the last of five on two cores would run alone.
+    """Return the number of partitions for so many rows. More than `parallelism` are always a multiple of it, because the last of
+    five tasks on two cores would run alone.
     """
     rounds = math.ceil(rows / _ROWS_PER_PARTITION / parallelism)
     tasks = rounds * parallelism if rounds > 1 else min(parallelism, int(rows // _ROWS_WORTH_A_TASK))
@@ -96,7 +96,7 @@ def _murmur3(value: int, seed: int = 42) -> int:
     return h - (1 << 32) if h & 0x80000000 else h
 
 
-_PLACES = 16
+_POSITIONS = 16
 _VALUES = 500
 
 
@@ -107,19 +107,19 @@ def values(s3: S3Client, files: list[DataFile], field_id: int, time_id: int, ins
     spread evenly over its time: most are recent and a few are late. Files without the field give no values, nor do those that
     have it inside of a record, or aren't Parquet.
     """
-    with ThreadPoolExecutor(_PLACES // 2) as pool:
+    with ThreadPoolExecutor(_POSITIONS // 2) as pool:
         found = pool.map(lambda each: _values(s3, each[0], each[1] * _VALUES, (field_id, time_id), inside), _spread(files))
         return [value for values_of_file in found for value in values_of_file]
 
 
 def _spread(files: list[DataFile]) -> Iterator[tuple[DataFile, int]]:
-    """Yield the files at a few places that are equally many bytes apart, each with the number of these places in it."""
-    total, passed, places = sum(file.size for file in files), 0, 0
+    """Yield the files at a few positions that are equally many bytes apart, each with the number of positions in it."""
+    total, passed, positions = sum(file.size for file in files), 0, 0
     for file in files:
-        passed, before = passed + file.size, places
-        places = int(passed / total * _PLACES + 0.5)
-        if places > before:
-            yield file, places - before
+        passed, before = passed + file.size, positions
+        positions = int(passed / total * _POSITIONS + 0.5)
+        if positions > before:
+            yield file, positions - before
 
 
 def _values(s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int], inside: tuple[int, int]) -> list[Any]:

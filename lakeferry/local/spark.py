@@ -37,7 +37,7 @@ _JAVA_OPTIONS: Final = (
     "-XX:+UseParallelGC",
     # A run is short, so compiling is most of it: less inlining halves that, and costs a long run nothing measurable.
     *("-XX:MaxInlineLevel=9", "-XX:FreqInlineSize=150", "-XX:InlineSmallCode=1000"),
-    # The slow, thorough compiler comes ten times later than by default, when a method has proved to be a long run's.
+    # Java's optimising compiler (C2) starts ten times later than by default: a short run ends before it pays.
     *("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000"),
     *("-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000"),
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
