@@ -106,4 +106,4 @@ def test_a_protected_deployment_is_destroyed_after_its_protection_is_removed(ope
     assert operator.stacks() == {}
     left = inventory.collect(operator.ctx)
     assert inventory.problems(left) == []
-    assert {item.kind for item in left if item.verdict is Verdict.KEPT} >= {"bucket"}
+    assert {item.kind for item in left if item.verdict is Verdict.RETAINED} >= {"bucket"}
