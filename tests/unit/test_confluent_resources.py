@@ -341,6 +341,15 @@ def test_a_topic_loses_no_partitions_and_a_default_is_not_reset(server):
     assert wrote(server) == []
 
 
+def test_a_setting_is_reset_that_an_incomplete_list_lacks(server):
+    server.answers[f"GET {KAFKA}/topics/trades"] = (200, {"partitions_count": 3})
+    server.answers[f"GET {KAFKA}/topics/trades/configs"] = listing()
+    before = topic_spec(config={"cleanup.policy": "compact"})
+    server.answers[f"POST {KAFKA}/topics/trades/configs:alter"] = (204, None)
+    topic.update(context(server, previous=before), topic_spec(partitions="3"), "trades")
+    assert server.writes()[-1].body == {"data": [{"name": "cleanup.policy", "operation": "DELETE"}]}
+
+
 @pytest.mark.parametrize(
     ("now", "wanted", "writes"),
     [

@@ -70,10 +70,13 @@ def _set(spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[
 
 
 def _reset(context: Ctx, spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[str, str]]:
-    """Reset settings that the properties no longer have to Confluent's defaults."""
+    """Reset settings that the properties no longer have to Confluent's defaults.
+
+    A setting that the list lacks is reset too: a list read soon after a change may be incomplete.
+    """
     before = context.previous.config if isinstance(context.previous, TopicProps) else {}
     for name in sorted(before.keys() - spec.config.keys()):
-        if get_path(current.get(name), "is_default") is False:
+        if get_path(current.get(name), "is_default") is not True:
             yield {"name": name, "operation": "DELETE"}
 
 
