@@ -49,11 +49,11 @@ deployments:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
 	@$(BIN)/python -m pytest -m deep tests/cli/test_shipped_deployments.py
 
-# What takes hours: the long campaigns, and all tests of the job on executors of their own.
+# What takes hours: the long campaigns, and all tests of the job on executors of their own. Names each test as it ends.
 nightly:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
-	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m 'deep or simulators'
-	@$(BIN)/python -m pytest -m 'not deep' tests/spark tests/faults --master 'local-cluster[2,1,1024]'
+	@$(BIN)/python -m pytest -vv -n 2 --no-loadscope-reorder -m 'deep or simulators'
+	@$(BIN)/python -m pytest -vv -m 'not deep' tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 
 lint: setup
 	@$(BIN)/ruff check .
