@@ -48,13 +48,13 @@ def fail():
 
 @pytest.fixture(scope="module", params=NAMES)
 def environment_and_calls(request):
-    """Return an environment in its second rotation, the secret's name, and the number of calls of an undisturbed rotation."""
+    """Return an environment after its second rotation, the secret's name, and the calls of that undisturbed rotation."""
     with RotationEnvironment() as env:
         env.rotate(request.param)
         env.clock.sleep(MONTH)
         before = env.steps.count
         env.rotate(request.param)
-        yield env, request.param, env.steps.count - before
+        yield env, request.param, env.steps.log[before - env.steps.count :]
 
 
 def survive(env, name, disturb):
@@ -77,17 +77,17 @@ def survive(env, name, disturb):
 def test_r1_killed_at_every_call_a_rotation_converges(environment_and_calls, moment):
     env, name, calls = environment_and_calls
     looked = 0
-    for number in range(1, calls + 1):
+    for number in range(1, len(calls) + 1):
         looked += survive(env, name, lambda number=number: env.steps.plan.update({env.steps.count + number: (moment, die)}))
-    assert calls >= 20
-    assert looked > calls * calls
+    assert len(calls) >= 20
+    assert looked > len(calls) ** 2
 
 
 @pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.deep), "after"])
 def test_r1_with_aws_failing_at_every_call_a_rotation_converges(environment_and_calls, moment):
     env, name, calls = environment_and_calls
     failed = 0
-    for number in range(1, calls + 1):
+    for number in range(1, len(calls) + 1):
 
         def disturb(number=number):
             nonlocal failed
@@ -119,7 +119,7 @@ EVERY_DAY = ("502 after the effect",)
 @pytest.mark.parametrize("fault", [name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.deep) for name in FAULTS])
 def test_r1_with_the_vendor_failing_at_every_call_a_rotation_converges(environment_and_calls, fault):
     env, name, calls = environment_and_calls
-    of_vendor = sum(" " in what for what in env.steps.log[-calls:])
+    of_vendor = sum(" " in call for call in calls)
     for number in range(1, of_vendor + 1):
         survive(env, name, lambda number=number: env.disturb(**FAULTS[fault], nth=number))
     assert of_vendor >= 7
