@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     file = (_BUILD if given.only else RESULTS) / f"{name}.json"
     campaign = _campaign(file, given.seed, given.count, modules)
     tests, judged = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60), _judged()
-    # A survivor that no test can notice would take the longest, each time.
+    # Equivalent mutants are not tried again: none of their tests fails, so they take the longest.
     undecided = [one for one in campaign.mutants if one.state != SURVIVED or (one.path, *one.lines) not in judged]
     try:
         for line, mutant in sorted(itertools.product(range(given.line), undecided), key=_turn):

@@ -341,7 +341,7 @@ def test_a_topic_loses_no_partitions_and_a_default_is_not_reset(server):
     assert wrote(server) == []
 
 
-def test_a_setting_is_reset_that_an_incomplete_list_lacks(server):
+def test_a_removed_setting_is_reset_although_the_list_of_settings_lacks_it(server):
     server.answers[f"GET {KAFKA}/topics/trades"] = (200, {"partitions_count": 3})
     server.answers[f"GET {KAFKA}/topics/trades/configs"] = listing()
     before = topic_spec(config={"cleanup.policy": "compact"})

@@ -1,4 +1,4 @@
-"""A job in the embedded Glue starts Java as a local run does. The options are written in both, which share no module."""
+"""A job in the embedded Glue starts Java as a local run does. The two share no module, so each of them has the options."""
 
 import json
 import os
