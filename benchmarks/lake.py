@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import boto3
 from botocore.exceptions import ClientError
@@ -57,13 +58,20 @@ def empty_target() -> None:
 
 def data_sha256(prefix: str) -> str:
     """Return the hash of the one data file that a run published below the prefix, as its manifest has it."""
-    s3 = boto3.client("s3")
-    (found,) = [
-        item["Key"] for item in s3.list_objects_v2(Bucket=TARGET, Prefix=prefix)["Contents"] if "/manifests/" in item["Key"]
-    ]
-    manifest = json.loads(s3.get_object(Bucket=TARGET, Key=found)["Body"].read())
-    (file,) = [each for each in manifest["files"] if each["role"] == "data"]
+    (file,) = [each for each in _document(prefix, "manifests")["files"] if each["role"] == "data"]
     return str(file["sha256"])
+
+
+def phases(prefix: str) -> dict[str, float]:
+    """Return the seconds of each phase of the one run that published below the prefix, as its record has them."""
+    return dict(_document(prefix, "runs")["phases"])
+
+
+def _document(prefix: str, kind: str) -> dict[str, Any]:
+    s3 = boto3.client("s3")
+    found = [item["Key"] for item in s3.list_objects_v2(Bucket=TARGET, Prefix=f"{prefix}/")["Contents"]]
+    (key,) = [key for key in found if f"/{kind}/" in key]
+    return dict(json.loads(s3.get_object(Bucket=TARGET, Key=key)["Body"].read()))
 
 
 def _prepare() -> None:

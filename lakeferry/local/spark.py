@@ -34,7 +34,7 @@ _MASTER: Final = re.compile(
 )
 _LOOPBACK: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _JAVA_OPTIONS: Final = (
-    "-XX:+UseParallelGC",
+    "-XX:+UseSerialGC",
     # A run is short, so compiling is most of it: less inlining halves that, and costs a long run nothing measurable.
     *("-XX:MaxInlineLevel=9", "-XX:FreqInlineSize=150", "-XX:InlineSmallCode=1000"),
     # Java's optimising compiler (C2) starts ten times later than by default: a short run ends before it pays.

@@ -28,7 +28,7 @@ _MEMORY: Final = "640m"
 _CORES: Final = 2
 # A job is short, so compiling less, and later, than Java does by default saves processor time.
 _JAVA_OPTIONS: Final = (
-    "-XX:+UseParallelGC",
+    "-XX:+UseSerialGC",
     *("-XX:MaxInlineLevel=9", "-XX:FreqInlineSize=150", "-XX:InlineSmallCode=1000"),
     *("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000"),
     *("-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000"),
