@@ -14,13 +14,12 @@ from typing import Any
 
 import attrs
 from py4j.java_gateway import java_import
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame
 
 from exports.contract import Contract
 from exports.windows import Window
 from glue_jobs import source
-from glue_jobs.contract import CATALOG
-from glue_jobs.source import Field, PinnedTable, quoted
+from glue_jobs.source import Field, PinnedTable
 
 #: Least and greatest value of a column, None where the file doesn't say.
 Bounds = tuple[int | None, int | None]
@@ -89,15 +88,15 @@ class TableFiles:
         ]
 
 
-def list_files(spark: SparkSession, table: PinnedTable, contract: Contract, windows: list[Window]) -> TableFiles:
-    """List the files that may hold events of these windows, or events without a valid time."""
-    # Iceberg's own planning lists files without a Spark job. It uses the session that is active in this thread.
-    jvm: Any = spark._jvm
-    session: Any = spark._jsparkSession
-    getattr(jvm, session.getClass().getName()).setActiveSession(session)
+def list_files(events: DataFrame, table: PinnedTable, contract: Contract, windows: list[Window]) -> TableFiles:
+    """List the files that may hold events of these windows, or events without a valid time.
+
+    `events` are those of the table. Iceberg's own planning lists files without a Spark job, and what it reads of the table that
+    Spark has loaded for `events`, Spark does not read again.
+    """
+    jvm: Any = events.sparkSession._jvm
     java_import(jvm, "org.apache.iceberg.expressions.Expressions")
-    name = ".".join(quoted(part) for part in (CATALOG, table.database, table.name))
-    loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, name)
+    loaded = events._jdf.queryExecution().analyzed().collectLeaves().head().table().table()
     event_time, received = table.fields[contract.source.event_time], table.fields["kafka_timestamp"]
     columns = [loaded.schema().findColumnName(field.id) for field in (event_time, received)]
     scan = loaded.newScan().useSnapshot(table.snapshot_id).includeColumnStats(columns)

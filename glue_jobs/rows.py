@@ -78,7 +78,7 @@ class ExportQuery:
 
     @cached_property
     def files(self) -> TableFiles:
-        return list_files(self.spark, self.table, self.contract, self.windows)
+        return list_files(self.events, self.table, self.contract, self.windows)
 
     @cached_property
     def types(self) -> StructType:

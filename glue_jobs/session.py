@@ -26,7 +26,10 @@ def start(warehouse: str) -> SparkSession:
     builder = SparkSession.builder.appName("lakeferry-export")
     for name, value in spark_settings(warehouse).items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    # Spark's 200 is for large clusters: here each of those tasks would be empty. What needs another number says so.
+    session.conf.set("spark.sql.shuffle.partitions", session.sparkContext.defaultParallelism)
+    return session
 
 
 def start_in_background(warehouse: str) -> Callable[[], SparkSession]:

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -138,22 +139,23 @@ def encoder(upload: Upload, form: CsvFormat) -> Callable[[Iterable[pa.RecordBatc
         context = TaskContext.get()
         index = context.partitionId() if context else 0
         report = PartitionReport()
-        sink = PartitionSink(upload, index)
         hashers = form.hashers()
-        for batch in batches:
-            rows = pa.Table.from_batches([batch])
-            report.add(count(rows))
-            states = rows[outcomes.LINE_STATE]
-            if states.null_count or pc.max(states).as_py():
-                rows = rows.filter(pc.equal(states, outcomes.DELIVERED))
-            for name, hashed in hashers.items():
-                position = rows.column_names.index(name)
-                rows = rows.set_column(position, name, pa.chunked_array(map(hashed, rows[name].chunks), pa.string()))
-            if rows.num_rows:
-                written = csv.lines(rows, form.columns, form.delivery)
-                report.add(PartitionReport(records=rows.num_rows, cut=written.cut, replaced=written.replaced))
-                sink.add(form.packed(written.data))
-        head = sink.close()
+        with ThreadPoolExecutor(1) as pool:
+            sink = PartitionSink(upload, index, pool)
+            for batch in batches:
+                rows = pa.Table.from_batches([batch])
+                report.add(count(rows))
+                states = rows[outcomes.LINE_STATE]
+                if states.null_count or pc.max(states).as_py():
+                    rows = rows.filter(pc.equal(states, outcomes.DELIVERED))
+                for name, hashed in hashers.items():
+                    position = rows.column_names.index(name)
+                    rows = rows.set_column(position, name, pa.chunked_array(map(hashed, rows[name].chunks), pa.string()))
+                if rows.num_rows:
+                    written = csv.lines(rows, form.columns, form.delivery)
+                    report.add(PartitionReport(records=rows.num_rows, cut=written.cut, replaced=written.replaced))
+                    sink.add(form.packed(written.data))
+            head = sink.close()
         report.parts = sink.parts
         yield pa.RecordBatch.from_arrays(
             [pa.array([index], pa.int32()), pa.array([report.to_json()]), pa.array([head], pa.binary())],
@@ -164,13 +166,15 @@ def encoder(upload: Upload, form: CsvFormat) -> Callable[[Iterable[pa.RecordBatc
 
 
 class PartitionSink:
-    """A partition's share of the object."""
+    """A partition's share of the object. A part is uploaded in `pool` while the next one is encoded."""
 
-    def __init__(self, upload: Upload, index: int) -> None:
+    def __init__(self, upload: Upload, index: int, pool: Executor) -> None:
         self.parts: list[Part] = []
         self._head = b""
         self._buffer = io.BytesIO()
         self._upload = upload
+        self._pool = pool
+        self._uploading: Future[Part] | None = None
         self._first_number = index * upload.stride + 2
         self._number = self._first_number
         self._last_number = (index + 1) * upload.stride
@@ -192,6 +196,7 @@ class PartitionSink:
         if not self._head and self._buffer.tell() < 2 * LEAST_PART:
             return self._buffer.getvalue()
         self._spill(self._buffer.tell())
+        self._finish_upload()
         return self._head
 
     def _spill(self, size: int) -> None:
@@ -212,8 +217,14 @@ class PartitionSink:
             from glue_jobs.store import connect_s3  # noqa: PLC0415 - small partitions need none
 
             self._s3 = connect_s3()
-        self.parts.append(upload_part(self._s3, self._upload, self._number, data))
+        self._finish_upload()  # one at a time: memory holds two parts at most
+        self._uploading = self._pool.submit(upload_part, self._s3, self._upload, self._number, data)
         self._number += 1
+
+    def _finish_upload(self) -> None:
+        if self._uploading is not None:
+            self.parts.append(self._uploading.result())
+            self._uploading = None
 
 
 def begin(s3: S3Client, bucket: str, key: str, content_type: str, partitions: int) -> Upload:

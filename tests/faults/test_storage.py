@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -100,6 +101,12 @@ def test_a_run_waits_for_a_slow_response(stocked, undisturbed, faults, prefix):
         faults.release()
         assert running.result(PATIENCE).state() == "published"
     assert stocked.read(visible(stocked, prefix)["files"][0]["key"]) == undisturbed
+
+
+def test_a_run_reads_each_manifest_once(stocked, faults, prefix):
+    stocked.export(LINES, "--prefix", prefix)
+    read = Counter(each["call"] for each in faults.state()["trace"] if each["call"].endswith(".avro"))
+    assert set(read.values()) == {1}, read
 
 
 #: Permanent faults of AWS, and the window's error code.

@@ -7,6 +7,8 @@ import hashlib
 import io
 import json
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import attrs
@@ -50,15 +52,20 @@ def stored(bucket, key: str) -> bytes:
     return bucket.s3.get_object(Bucket=bucket.name, Key=key)["Body"].read()
 
 
+def uploaded(bucket, target: Upload) -> list[dict]:
+    return bucket.s3.list_parts(Bucket=target.bucket, Key=target.key, UploadId=target.upload_id).get("Parts", [])
+
+
 def shared(bucket, pieces: list[list[bytes]], form: CsvFormat = FORM) -> tuple[bytes, list[Part]]:
     """Return the object that partitions with these pieces become together, and its parts."""
     target = start_upload(bucket, "file.csv", len(pieces))
     results = []
     for index, ones in enumerate(pieces):
-        sink = PartitionSink(target, index)
-        for piece in ones:
-            sink.add(piece)
-        head = sink.close()
+        with ThreadPoolExecutor(1) as pool:
+            sink = PartitionSink(target, index, pool)
+            for piece in ones:
+                sink.add(piece)
+            head = sink.close()
         results.append((index, PartitionReport(parts=sink.parts), head))
     parts = fill_gaps(bucket.s3, target, form.stored_header, results, len(pieces))
     complete(bucket.s3, target, parts)
@@ -108,31 +115,58 @@ def test_no_rows_are_a_header(bucket):
 
 
 def test_a_partition_buffers_little_even_with_large_pieces(bucket):
-    sink = PartitionSink(start_upload(bucket, "file.csv", 1), 0)
-    sink.add(noise(32 << 20, 1))
+    target = start_upload(bucket, "file.csv", 1)
+    with ThreadPoolExecutor(1) as pool:
+        PartitionSink(target, 0, pool).add(noise(32 << 20, 1))
     head = LEAST_PART
-    assert (32 << 20) - sum(part.size for part in sink.parts) - head == LEAST_PART
+    assert (32 << 20) - sum(part["Size"] for part in uploaded(bucket, target)) - head == LEAST_PART
+
+
+def test_a_part_is_uploaded_while_the_next_one_is_encoded(bucket):
+    target, held = start_upload(bucket, "file.csv", 1), threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(held.wait, 60)
+        sink = PartitionSink(target, 0, pool)
+        sink.add(noise(32 << 20, 1))
+        sink.add(b"more")
+        assert uploaded(bucket, target) == []
+        held.set()
+        head = sink.close()
+    assert len(head) + sum(part.size for part in sink.parts) == (32 << 20) + len(b"more")
+    assert [(part.number, part.etag) for part in sink.parts] == [(p["PartNumber"], p["ETag"]) for p in uploaded(bucket, target)]
+
+
+def test_a_part_that_cannot_be_uploaded_fails_its_task(bucket):
+    target = start_upload(bucket, "file.csv", 1)
+    bucket.abort("file.csv", target.upload_id)
+    with ThreadPoolExecutor(1) as pool:
+        sink = PartitionSink(target, 0, pool)
+        sink.add(noise(32 << 20, 1))
+        with pytest.raises(botocore.exceptions.ClientError, match="NoSuchUpload"):
+            sink.close()
 
 
 def test_too_many_parts_are_reported_and_overwrite_no_other_partition(bucket):
     target = attrs.evolve(start_upload(bucket, "file.csv", 1), stride=2)
-    sink = PartitionSink(target, 3)
-    sink.add(noise(22 << 20, 1))
-    assert [part.number for part in sink.parts] == [8]
-    with pytest.raises(OverflowError) as raised:
-        sink.add(noise(80 << 20, 2))
+    with ThreadPoolExecutor(1) as pool:
+        sink = PartitionSink(target, 3, pool)
+        sink.add(noise(22 << 20, 1))
+        with pytest.raises(OverflowError) as raised:
+            sink.add(noise(80 << 20, 2))
+    assert [part["PartNumber"] for part in uploaded(bucket, target)] == [8]
     assert translated(raised.value).code == "EXP-FILE-TOO-LARGE"
 
 
 def test_parts_grow_so_that_few_numbers_hold_a_large_partition(bucket):
     """With the most partitions, each has 98 part numbers of its own. Here it has 11."""
     target = attrs.evolve(start_upload(bucket, "file.csv", 1), stride=12)
-    sink = PartitionSink(target, 0)
     piece, written = noise(8 << 20, 1), 0
-    while len(sink.parts) < 7:
-        sink.add(piece)
-        written += len(piece)
-    head = sink.close()
+    with ThreadPoolExecutor(1) as pool:
+        sink = PartitionSink(target, 0, pool)
+        while len(sink.parts) < 7:
+            sink.add(piece)
+            written += len(piece)
+        head = sink.close()
     assert [round(part.size / (16 << 20)) for part in sink.parts[:7]] == [1, 1, 1, 2, 2, 2, 4]
     assert len(head) + sum(part.size for part in sink.parts) == written
 
