@@ -370,6 +370,7 @@ def main() -> None:
     given = parser.parse_args()
     if unknown := [name for name in given.questions if name not in QUESTIONS]:
         parser.error(f"unknown question {', '.join(unknown)}; there are {', '.join(QUESTIONS)}")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # as `make` does
     java_home = spark.prepare()
     if not spark.archive_exists(java_home):
         raise SystemExit("Run `make demo` once first: a run makes the archive of classes that later ones start from.")
