@@ -57,7 +57,7 @@ class Bench:
         lake.empty_target()
         self.number += 1
         command = commands.cold(commands.arguments(shape.name, f"{self.stamp}/{self.number}"), python)
-        return _told(f"job, {shape.label} {note}", measure.run(command, environment))
+        return _printed(f"job, {shape.label} {note}", measure.run(command, environment))
 
     def phases(self) -> Mapping[str, float]:
         """Return the seconds of the last cold job's phases."""
@@ -66,7 +66,7 @@ class Bench:
     def peer(self, shape: Shape) -> Cost:
         lake.ensure(self.aws, shape)
         lake.empty_target()
-        return _told(f"DuckDB, {shape.label}", measure.run(commands.peer(shape, f"{self.stamp}/duckdb.csv")))
+        return _printed(f"DuckDB, {shape.label}", measure.run(commands.peer(shape, f"{self.stamp}/duckdb.csv")))
 
     def warm(self, shape: Shape) -> float:
         """Seconds of the last of some runs in one session."""
@@ -160,7 +160,7 @@ def night(bench: Bench) -> Measured:
 
     def run(morning: date, prefix: str, *more: str) -> Cost:
         words = commands.arguments(NIGHTS.name, f"{bench.stamp}/{prefix}", contract, f"{morning}T06:00:00Z")
-        return _told(f"as of {morning}, {prefix} {' '.join(more)}", measure.run(commands.cold([*words, *more])))
+        return _printed(f"as of {morning}, {prefix} {' '.join(more)}", measure.run(commands.cold([*words, *more])))
 
     first = run(_FIRST_MORNING, "nights")
     pairs = []
@@ -313,7 +313,7 @@ QUESTIONS: Final[Mapping[str, tuple[str, Callable[[Bench], Measured]]]] = {
 }
 
 
-def _told(what: str, cost: Cost) -> Cost:
+def _printed(what: str, cost: Cost) -> Cost:
     """So that what was measured is not lost where a long run is stopped."""
     print(f"  {what}: {cost.wall:.1f} s, {cost.cpu:.1f} CPU-s, {cost.memory} MiB", flush=True)
     return cost

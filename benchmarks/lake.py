@@ -69,8 +69,8 @@ def phases(prefix: str) -> dict[str, float]:
 
 def _document(prefix: str, kind: str) -> dict[str, Any]:
     s3 = boto3.client("s3")
-    found = [item["Key"] for item in s3.list_objects_v2(Bucket=TARGET, Prefix=f"{prefix}/")["Contents"]]
-    (key,) = [key for key in found if f"/{kind}/" in key]
+    keys = [item["Key"] for item in s3.list_objects_v2(Bucket=TARGET, Prefix=f"{prefix}/")["Contents"]]
+    (key,) = [key for key in keys if f"/{kind}/" in key]
     return dict(json.loads(s3.get_object(Bucket=TARGET, Key=key)["Body"].read()))
 
 

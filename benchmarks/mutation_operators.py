@@ -50,10 +50,10 @@ class Change:
 def options(source: str) -> dict[str, list[Option]]:
     """Return what may be changed, by kind. Nothing of it is in an annotation or a docstring."""
     tree = ast.parse(source)
-    found: dict[str, list[Option]] = defaultdict(list)
+    by_kind: dict[str, list[Option]] = defaultdict(list)
     for kind, option in (*_of_cosmic_ray(source, _annotations(tree)), *_own(source, tree)):
-        found[kind].append(option)
-    return dict(found)
+        by_kind[kind].append(option)
+    return dict(by_kind)
 
 
 def change(kind: str, source: str, option: Option) -> Change | None:
@@ -80,11 +80,11 @@ def _change(kind: str, before: list[str], after: list[str]) -> Change:
 
 def _annotations(tree: ast.Module) -> set[tuple[int, int]]:
     """Return the lines and columns at which something is for the type checker only."""
-    found = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
-    found += [node.test for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    parts = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
+    parts += [node.test for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     return {
         (part.lineno, column)
-        for annotation in filter(None, found)
+        for annotation in filter(None, parts)
         for part in ast.walk(annotation)
         if isinstance(part, ast.expr)
         for column in range(part.col_offset, (part.end_col_offset or 0) + 1)

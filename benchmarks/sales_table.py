@@ -117,12 +117,12 @@ def _file(random: np.random.Generator, offsets: np.ndarray, first: int, last: in
 def _people(order: np.ndarray, rows: int) -> dict[str, pa.Array]:  # type: ignore[type-arg]
     person = (_of_order(order, 3) * rows * 0.65).astype(np.int64)
     names = [f"First{n % 20:02} Last{n // 20:02}" for n in range(400)]
-    house = pc.cast(pa.array((_of_order(person, 6) * 999).astype(np.int64)), pa.string())
+    house_number = pc.cast(pa.array((_of_order(person, 6) * 999).astype(np.int64)), pa.string())
     columns = {
         "customer_name": (_pick(names, _of_order(person, 8)), 0.01),
         "customer_email": (pc.binary_join_element_wise(_text("user", person, 7), "@example.com", ""), 0.02),
         "customer_phone": (_text("+1555", (_of_order(person, 9) * 10_000_000).astype(np.int64), 7), 0.03),
-        "customer_address": (pc.binary_join_element_wise(house, " Road ", _text("", person * 7, 8), ""), 0.01),
+        "customer_address": (pc.binary_join_element_wise(house_number, " Road ", _text("", person * 7, 8), ""), 0.01),
     }
     nulls = {name: _of_order(order, 20 + n) < share for n, (name, (_, share)) in enumerate(columns.items())}
     return {name: pc.if_else(pa.array(nulls[name]), None, values) for name, (values, _) in columns.items()}

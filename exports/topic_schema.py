@@ -15,7 +15,7 @@ import attrs
 from fastavro.schema import SchemaParseException, parse_schema
 
 #: Last parts of field names, in snake case, that speak of a person even where nobody tagged them.
-_TELLING = frozenset(
+_PERSONAL_NAMES = frozenset(
     "email e_mail mail phone phone_number telephone mobile first_name last_name surname full_name street address "
     "birth_date birthdate date_of_birth iban ip ip_address ssn passport".split()
 )
@@ -40,7 +40,7 @@ class Field:
     @property
     def personal(self) -> bool:
         name = self.path.rpartition(".")[2].removesuffix("[]").removesuffix("{}")
-        return self.tagged or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() in _TELLING
+        return self.tagged or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() in _PERSONAL_NAMES
 
 
 @attrs.frozen

@@ -108,8 +108,8 @@ def values(s3: S3Client, files: list[DataFile], field_id: int, time_id: int, ins
     have it inside of a record, or aren't Parquet.
     """
     with ThreadPoolExecutor(_POSITIONS // 2) as pool:
-        found = pool.map(lambda each: _values(s3, each[0], each[1] * _VALUES, (field_id, time_id), inside), _spread(files))
-        return [value for values_of_file in found for value in values_of_file]
+        by_file = pool.map(lambda each: _values(s3, each[0], each[1] * _VALUES, (field_id, time_id), inside), _spread(files))
+        return [value for values_of_file in by_file for value in values_of_file]
 
 
 def _spread(files: list[DataFile]) -> Iterator[tuple[DataFile, int]]:
@@ -139,11 +139,11 @@ def _values(s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int],
     if time is not None and pa.types.is_timestamp(rows[time].type):
         micros = rows[time].cast(pa.timestamp("us", rows[time].type.tz)).cast(pa.int64())
         rows = rows.filter(pc.and_(pc.greater_equal(micros, inside[0]), pc.less(micros, inside[1])))
-    found = rows[name]
-    if not pa.types.is_string(found.type):
-        return list(found.to_pylist())
+    column = rows[name]
+    if not pa.types.is_string(column.type):
+        return list(column.to_pylist())
     # A file may hold bytes that are no UTF-8.
-    return [None if raw is None else raw.decode(errors="replace") for raw in found.cast(pa.binary()).to_pylist()]
+    return [None if raw is None else raw.decode(errors="replace") for raw in column.cast(pa.binary()).to_pylist()]
 
 
 def _leaf(schema: pa.Schema, field_id: int) -> str | None:

@@ -108,8 +108,8 @@ def catalogue() -> Mapping[str, Entry]:
 
 def entry(code: str) -> Entry:
     """Raises UnknownCode."""
-    if found := catalogue().get(code):
-        return found
+    if known := catalogue().get(code):
+        return known
     raise UnknownCode(f"{FILE.name} has no error {code!r}")
 
 
@@ -120,10 +120,10 @@ def rows() -> list[ErrorRow]:
 
 def read(message: str) -> Reported | None:
     """Read an error out of what a function reported. Return None if it isn't one of the catalogue."""
-    found = _REPORTED.search(redact(message))
-    if found is None or (known := catalogue().get(found["code"])) is None:
+    match = _REPORTED.search(redact(message))
+    if match is None or (known := catalogue().get(match["code"])) is None:
         return None
-    return Reported(known, found["what"].strip())
+    return Reported(known, match["what"].strip())
 
 
 def plain(markdown: str) -> str:

@@ -27,7 +27,7 @@ from lakeferry.local.target import ExportTarget
 from simulators.aws.server import EmbeddedAws
 from simulators.tableflow.kafka import Log, Record, Sent
 from simulators.tableflow.topic import Topic, load_topic
-from simulators.tableflow.writer import Place, Tableflow
+from simulators.tableflow.writer import Tableflow, TableLocation
 
 ROOT = Path(__file__).resolve().parents[1]
 SALES = load_topic(ROOT / "topics" / "sales_orders.avsc")
@@ -158,7 +158,7 @@ def new_lake(aws: EmbeddedAws, spark: SparkSession, folder: Path) -> Lake:
     catalog = GlueCatalog(
         "lake", client=None, **{"glue.skip-name-validation": "true", "s3.endpoint": aws.url, "s3.region": aws.region}
     )
-    return Lake(aws, spark, folder, target, Tableflow(catalog, Place(target.bucket, cluster_id=target.database)), s3)
+    return Lake(aws, spark, folder, target, Tableflow(catalog, TableLocation(target.bucket, cluster_id=target.database)), s3)
 
 
 def topic_of(*fields: Sequence[Any], name: str = "things", key: str | None = "id", time: str | None = "at") -> Topic:

@@ -9,7 +9,7 @@ from pyiceberg.catalog import load_catalog
 
 from simulators.tableflow.kafka import Log, Sent
 from simulators.tableflow.topic import Topic, load_topic
-from simulators.tableflow.writer import Place, Tableflow
+from simulators.tableflow.writer import Tableflow, TableLocation
 
 ROOT = Path(__file__).resolve().parents[1]
 TRADES = load_topic(ROOT / "topics" / "stock_trades.avsc")
@@ -17,7 +17,7 @@ SALES = load_topic(ROOT / "topics" / "sales_orders.avsc")
 
 
 def writer(folder, naming="DEFAULT"):
-    return Tableflow(LocalCatalog(), Place(str(folder), naming=naming, scheme="file"))
+    return Tableflow(LocalCatalog(), TableLocation(str(folder), naming=naming, scheme="file"))
 
 
 def glue_catalog(aws):

@@ -249,8 +249,8 @@ def _add_total(total: dict[str, Decimal | None], values: pa.ChunkedArray) -> Non
 def _search(block: bytes, column: Column, values: pa.ChunkedArray, personal: dict[str, int]) -> None:
     if column.personal and column.personal.treatment in ("hash", "keep"):
         return
-    for what, (telling, pattern) in _DETECTORS.items():
-        if telling in block and (hits := pc.sum(pc.match_substring_regex(values, pattern)).as_py()):
+    for what, (marker, pattern) in _DETECTORS.items():
+        if marker in block and (hits := pc.sum(pc.match_substring_regex(values, pattern)).as_py()):
             what_and_where = f"{column.name}: {what}"
             personal[what_and_where] = personal.get(what_and_where, 0) + hits
 

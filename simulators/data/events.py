@@ -21,7 +21,7 @@ from simulators.tableflow.avro_json import decoder, shown
 from simulators.tableflow.kafka import DEFAULT_PARTITIONS, Log, Record, Sent
 from simulators.tableflow.topic import Topic
 
-_TOLD: Final = 20
+_MISTAKES_SHOWN: Final = 20
 _GZIP: Final = b"\x1f\x8b"
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -60,19 +60,19 @@ class Mistakes:
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._found: list[Mistake] = []
+        self._mistakes: list[Mistake] = []
         self._more = 0
 
     def add(self, line: int, path: str, problem: str) -> None:
-        if len(self._found) < _TOLD:
-            self._found.append(Mistake(line, path, problem))
+        if len(self._mistakes) < _MISTAKES_SHOWN:
+            self._mistakes.append(Mistake(line, path, problem))
         else:
             self._more += 1
 
     def settle(self) -> None:
         """Raise EventsError if there were any."""
-        if self._found:
-            raise EventsError(self._file, self._found, self._more)
+        if self._mistakes:
+            raise EventsError(self._file, self._mistakes, self._more)
 
 
 def read_json_lines(file: Path, topic: Topic) -> list[dict[str, Any]]:
@@ -149,12 +149,12 @@ def _parsed(line: str, report: Callable[[str], None]) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise _RefusedError(f"names the field {shown(twice)} twice. Keep one of them")
-    return found
+    return fields
 
 
 def _no_number(name: str) -> NoReturn:

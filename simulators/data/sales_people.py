@@ -29,7 +29,7 @@ def people(rng: random.Random, count: int, before: datetime) -> list[Person]:
 
 def products() -> list[dict[str, Any]]:
     """Return one of each good in each material; the material adds to the price."""
-    made = product(enumerate(words.GOODS), enumerate(words.MATERIALS))
+    pairs = product(enumerate(words.GOODS), enumerate(words.MATERIALS))
     return [
         {
             "product_id": f"P{good * 100 + number:04d}",
@@ -37,7 +37,7 @@ def products() -> list[dict[str, Any]]:
             "category": category,
             "unit_price": Decimal(cents + 150 * number).scaleb(-2),
         }
-        for (good, (name, category, cents)), (number, material) in made
+        for (good, (name, category, cents)), (number, material) in pairs
     ]
 
 

@@ -55,8 +55,8 @@ class Lake:
             with suppress(iam.exceptions.EntityAlreadyExistsException):  # of a time that failed in the middle
                 iam.create_user(Path=VENDOR_PATH, UserName=name)
             iam.put_user_policy(UserName=name, PolicyName=POLICY, PolicyDocument=allow("sts:AssumeRole", resource="*"))
-            made = iam.create_access_key(UserName=name)["AccessKey"]
-            self._users[name] = attrs.evolve(self.root, key=made["AccessKeyId"], secret=made["SecretAccessKey"])
+            key = iam.create_access_key(UserName=name)["AccessKey"]
+            self._users[name] = attrs.evolve(self.root, key=key["AccessKeyId"], secret=key["SecretAccessKey"])
         return f"arn:aws:iam::{self.account}:user{VENDOR_PATH}{name}"
 
     def forget_vendor_user(self, name: str) -> None:

@@ -231,13 +231,13 @@ def expire(table: Table, keep: int) -> Table:
 
 def _files(table: Table) -> set[str]:
     """Return every file that some snapshot of the table needs."""
-    found, manifests = set(), {}
+    files, manifests = set(), {}
     for snapshot in table.metadata.snapshots:
-        found.add(snapshot.manifest_list)
+        files.add(snapshot.manifest_list)
         manifests.update({each.manifest_path: each for each in snapshot.manifests(table.io)})
     for path, manifest in manifests.items():
-        found |= {path, *(each.data_file.file_path for each in manifest.fetch_manifest_entry(table.io))}
-    return found
+        files |= {path, *(each.data_file.file_path for each in manifest.fetch_manifest_entry(table.io))}
+    return files
 
 
 def _rows(table: Table, entries: Sequence[ManifestEntry]) -> pa.Table:

@@ -53,7 +53,7 @@ _FIRST_SCHEMA_ID: Final = 100001
 
 
 @dataclass(frozen=True)
-class Place:
+class TableLocation:
     """Where a cluster's tables go. `scheme` is `file` for a bucket that is a folder (an absolute path)."""
 
     bucket: str
@@ -89,8 +89,8 @@ class _Materialised:
 
 
 class Tableflow:
-    def __init__(self, catalog: Catalog, place: Place) -> None:
-        self.catalog, self.place = catalog, place
+    def __init__(self, catalog: Catalog, location: TableLocation) -> None:
+        self.catalog, self.location = catalog, location
         self._topics: dict[str, _Materialised] = {}
 
     def create_table(self, topic: Topic, mode: WriteMode = "append") -> Table:
@@ -100,8 +100,8 @@ class Tableflow:
         """
         if mode == "upsert" and not has_key_column(topic):
             raise SchemaError(f"topic {topic.name}: upsert needs the record's key as a column, and the value has {KEY_COLUMN!r}")
-        self.catalog.create_namespace_if_not_exists(self.place.cluster_id)
-        identifier = (self.place.cluster_id, topic.name)
+        self.catalog.create_namespace_if_not_exists(self.location.cluster_id)
+        identifier = (self.location.cluster_id, topic.name)
         if self.catalog.table_exists(identifier):
             table = self.catalog.load_table(identifier)
             if lacking := [each.name for each in topic.root.fields if each.name not in table.schema().column_names]:
@@ -109,8 +109,8 @@ class Tableflow:
                     f"topic {topic.name}: its table lacks the fields {', '.join(lacking)}. Evolve it, or drop it first"
                 )
         else:
-            schema = table_schema(topic, self.place.naming)
-            location = self.place.table_path(uuid.uuid4())
+            schema = table_schema(topic, self.location.naming)
+            location = self.location.table_path(uuid.uuid4())
             properties = {**_PROPERTIES, _MODE_PROPERTY: mode}
             table = self.catalog.create_table(identifier, schema, location, properties=properties)
         self._topics[topic.name] = _Materialised(topic, table)
@@ -162,7 +162,7 @@ class Tableflow:
     def drop(self, name: str) -> None:
         """Take the table out of the catalog. The files stay: the role that Tableflow is given can't delete objects."""
         self._of(name)
-        self.catalog.drop_table((self.place.cluster_id, name))
+        self.catalog.drop_table((self.location.cluster_id, name))
         del self._topics[name]
 
     def materialise(
@@ -195,7 +195,7 @@ class Tableflow:
 
     @property
     def _key_columns(self) -> tuple[str, str]:
-        return KEY_COLUMN, metadata_column("partition", self.place.naming)
+        return KEY_COLUMN, metadata_column("partition", self.location.naming)
 
     def _upserted(self, of: _Materialised, records: Sequence[Record]) -> tuple[list[Record], list[DataFile]]:
         """Return the last record of each key that is no tombstone, and deletes of what earlier commits have of those keys."""
@@ -212,7 +212,7 @@ class Tableflow:
     def _write(self, of: _Materialised, records: Sequence[Record], files: int | None) -> Iterator[DataFile]:
         if not records:
             return
-        rows = to_arrow(of.topic, of.table.schema(), self.place.naming, records, of.schema_id)
+        rows = to_arrow(of.topic, of.table.schema(), self.location.naming, records, of.schema_id)
         parts = _slices(rows, files) if files else _by_partition(rows, records)
         yield from ExecutorFactory.get_or_create().map(partial(write_rows, of.table), parts)
 

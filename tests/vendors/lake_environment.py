@@ -10,7 +10,7 @@ from tableflow_kit import numbered, topic_of
 from simulators.aws import settings
 from simulators.aws.server import EmbeddedAws
 from simulators.snowflake.lake import Lake
-from simulators.tableflow.writer import Place, Tableflow
+from simulators.tableflow.writer import Tableflow, TableLocation
 
 NAMESPACE = "lkc-lake1"
 #: The outputs of volume and integration that are in a role's trust, by the names of the trust's properties.
@@ -41,7 +41,7 @@ class Lakeside(Account):
         keys = {"client.access-key-id": "test", "client.secret-access-key": "test", "client.region": self._server.region}
         endpoints = {"glue.endpoint": self._server.url, "s3.endpoint": self._server.url}
         catalog = load_catalog("lake", type="glue", **{"glue.skip-name-validation": "true", **endpoints, **keys})
-        flow = Tableflow(catalog, Place(self.bucket, cluster_id=NAMESPACE))
+        flow = Tableflow(catalog, TableLocation(self.bucket, cluster_id=NAMESPACE))
         for name in ("things", "others"):
             table = flow.create_table(topic_of(("n", "int"), name=name))
             flow.append(name, numbered(10))

@@ -23,7 +23,7 @@ from lakeferry.local.bootstrap import ROOT
 from simulators.aws.server import EmbeddedAws
 from simulators.data import generators
 from simulators.tableflow.topic import load_topic
-from simulators.tableflow.writer import Place, Tableflow
+from simulators.tableflow.writer import Tableflow, TableLocation
 from tools.docs import permissions
 
 _START, _DAY, _END = (datetime(2026, 11, day, 5, tzinfo=UTC) for day in (9, 15, 16))
@@ -54,7 +54,7 @@ def _fill(aws: EmbeddedAws) -> None:
     key = json.dumps({"key": base64.b64encode(secrets.token_bytes(32)).decode()})
     boto3.client("secretsmanager").create_secret(Name="lakeferry/pseudonyms", SecretString=key)
     where = {"glue.skip-name-validation": "true", "s3.endpoint": aws.url, "s3.region": aws.region}
-    flow = Tableflow(GlueCatalog("lake", client=None, **where), Place("tableflow", cluster_id="lkc-00demo"))
+    flow = Tableflow(GlueCatalog("lake", client=None, **where), TableLocation("tableflow", cluster_id="lkc-00demo"))
     sales, trades = (load_topic(ROOT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
     orders = generators.sales_orders(generators.SalesMix(orders=200), seed=1, start=_START, end=_END)
     flow.materialise(sales, orders, commits=1)

@@ -37,8 +37,8 @@ def named(title: str, unit: str | None, limit: int = 80) -> str:
 def number(value: Decimal | int) -> str:
     """Return a number with thousands separators, without zeros after the second decimal place and digits that nobody reads."""
     exact = Decimal(value)
-    places = _places(exact)
-    digits = f"{EXACT.quantize(exact, Decimal(1).scaleb(-places)) if places is not None else exact:,f}"
+    kept = _digits_kept(exact)
+    digits = f"{EXACT.quantize(exact, Decimal(1).scaleb(-kept)) if kept is not None else exact:,f}"
     whole, point, fraction = digits.partition(".")
     fraction = fraction.rstrip("0").ljust(min(2, len(fraction)), "0")
     text = f"{whole}{point}{fraction}"
@@ -118,11 +118,11 @@ def label(text: str) -> str:
     assert_never(kind)
 
 
-def _places(value: Decimal) -> int | None:
+def _digits_kept(value: Decimal) -> int | None:
     """Return how many decimal places are kept where there are more than anybody reads: two of thousands, six digits of shares."""
     exponent, amount = value.as_tuple().exponent, value.copy_abs()
-    places = 2 if amount >= 1000 else 4 if amount >= 1 or not value else 5 - value.adjusted()
-    return places if isinstance(exponent, int) and -exponent > places else None
+    kept = 2 if amount >= 1000 else 4 if amount >= 1 or not value else 5 - value.adjusted()
+    return kept if isinstance(exponent, int) and -exponent > kept else None
 
 
 def _percent(difference: Decimal, before: Decimal) -> str:

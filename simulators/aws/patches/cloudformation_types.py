@@ -320,11 +320,11 @@ def _lifecycle_rule(given: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"not simulated: {', '.join(sorted(unknown))} of a lifecycle rule")
     rule: dict[str, Any] = {"Filter": {"Prefix": given.get("Prefix", "")}}
     for name in given.keys() - {"Prefix"}:
-        place, inner = _LIFECYCLE_FIELDS[name]
+        key, inner = _LIFECYCLE_FIELDS[name]
         if inner:
-            rule.setdefault(place, {})[inner] = given[name]
+            rule.setdefault(key, {})[inner] = given[name]
         else:
-            rule[place] = given[name]
+            rule[key] = given[name]
     return rule
 
 

@@ -48,7 +48,7 @@ class SqlError(Exception):
 
 def parse(statement: str) -> ParsedStatement:
     """Parse the frame of a statement. Raises SqlError."""
-    text = _STRING_OR_COMMENT.sub(lambda found: found[1] or " ", statement).strip().removesuffix(";").strip()
+    text = _STRING_OR_COMMENT.sub(lambda match: match[1] or " ", statement).strip().removesuffix(";").strip()
     for form, pattern in _FORMS:
         if matched := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
             part = matched.groupdict()

@@ -18,7 +18,7 @@ from simulators.tableflow.arrow import RecordError
 from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.kafka import DEFAULT_PARTITIONS, Record
 from simulators.tableflow.topic import Topic
-from simulators.tableflow.writer import Place, Tableflow
+from simulators.tableflow.writer import Tableflow, TableLocation
 
 _SCHEMALESS: Final = "Schemaless topics are not supported. Please specify a value schema"
 
@@ -50,9 +50,9 @@ def begin(org: Organization, topic: TableflowTopic) -> None:
     _tick(org, topic)
 
 
-def _location(org: Organization, topic: TableflowTopic, bucket: str) -> Place:
+def _location(org: Organization, topic: TableflowTopic, bucket: str) -> TableLocation:
     naming = topic.config["metadata_column_naming_scheme"]
-    return Place(topic.bucket or bucket, topic.cluster, topic.environment, org.organization_id, naming)
+    return TableLocation(topic.bucket or bucket, topic.cluster, topic.environment, org.organization_id, naming)
 
 
 def _access(org: Organization, topic: TableflowTopic, lake: Lake) -> Access:

@@ -7,7 +7,7 @@ from stack_kit import Stack
 from tableflow_kit import glue_catalog, sent, topic_of
 
 from simulators.tableflow.kafka import Log
-from simulators.tableflow.writer import Place, Tableflow
+from simulators.tableflow.writer import Tableflow, TableLocation
 
 MALFORMED = "InvalidRequestException"
 
@@ -60,7 +60,7 @@ def lists_snapshots(aws):
 def applies_equality_deletes(aws):
     """Of a table that Tableflow upserts."""
     athena = Athena(aws)
-    flow = Tableflow(glue_catalog(aws), Place(athena.bucket, cluster_id=athena.database))
+    flow = Tableflow(glue_catalog(aws), TableLocation(athena.bucket, cluster_id=athena.database))
     flow.create_table(topic_of(("owner", "string"), name="accounts"), "upsert")
     log = Log("accounts", 1)
     for owner in ("a", "b"):

@@ -8,7 +8,7 @@ from snowflake_kit import Client
 from tableflow_kit import glue_catalog, numbered, sent, topic_of
 
 from simulators.tableflow.kafka import Log
-from simulators.tableflow.writer import Place, Tableflow
+from simulators.tableflow.writer import Tableflow, TableLocation
 
 VOLUME_ACTIONS = ("s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:GetBucketLocation")
 CATALOG_ACTIONS = ("glue:GetCatalog", "glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables")
@@ -23,7 +23,7 @@ class Lake:
         self.snowflake, self.aws, number = snowflake, aws, next(_numbers)
         self.admin = Client(snowflake, warehouse="W")
         self.namespace, self.bucket = f"lkc-snow{number}", aws.new_bucket()
-        self.flow = Tableflow(glue_catalog(aws), Place(self.bucket, cluster_id=self.namespace))
+        self.flow = Tableflow(glue_catalog(aws), TableLocation(self.bucket, cluster_id=self.namespace))
         self.table = self.flow.create_table(THINGS)
         self.base = self.table.location().partition("/v1/")[0] + "/v1/"
         self.volume_role, self.catalog_role = f"snow-volume-{number}", f"snow-catalog-{number}"

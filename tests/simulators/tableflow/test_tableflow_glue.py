@@ -16,7 +16,7 @@ from lakeferry.local.bootstrap import jar_file
 from lakeferry.local.java import find_java
 from simulators.data.generators import SalesMix, sales_orders, stock_trades
 from simulators.tableflow.kafka import Log
-from simulators.tableflow.writer import Place, Tableflow
+from simulators.tableflow.writer import Tableflow, TableLocation
 
 START, END = datetime(2026, 10, 5, tzinfo=UTC), datetime(2026, 11, 9, tzinfo=UTC)
 ORDERS = sales_orders(SalesMix(orders=300, customers=60, awkward=0.1), seed=5, start=START, end=END)
@@ -31,7 +31,7 @@ def account(owner, balance):
 
 @pytest.fixture(scope="module")
 def flow(aws):
-    return Tableflow(glue_catalog(aws), Place(aws.new_bucket(), cluster_id=DATABASE))
+    return Tableflow(glue_catalog(aws), TableLocation(aws.new_bucket(), cluster_id=DATABASE))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from simulators.data.generators import SalesMix, sales_orders, stock_trades
 from simulators.tableflow.arrow import RecordError
 from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.kafka import Log, Sent
-from simulators.tableflow.writer import Place, Tableflow
+from simulators.tableflow.writer import Tableflow, TableLocation
 
 START, END = datetime(2026, 10, 5, tzinfo=UTC), datetime(2026, 11, 9, tzinfo=UTC)
 THINGS = topic_of(("n", "int"))
@@ -37,7 +37,7 @@ def values(table, column="n"):
 
 
 def test_the_layout_is_that_of_a_tableflow_bucket(tmp_path):
-    place = Place(str(tmp_path), cluster_id="lkc-7x0z1q", environment_id="env-9", organization_id="org", scheme="file")
+    place = TableLocation(str(tmp_path), cluster_id="lkc-7x0z1q", environment_id="env-9", organization_id="org", scheme="file")
     path = Tableflow(writer(tmp_path).catalog, place).materialise(THINGS, numbered(10)).location()
     assert re.fullmatch(rf"file://{tmp_path}/[01]{{7}}/[01]{{8}}/org/env-9/lkc-7x0z1q/v1/[0-9a-f-]{{36}}", path)
     folders = {each.name: each for each in Path(path.removeprefix("file://")).iterdir()}
@@ -50,7 +50,7 @@ def test_the_layout_is_that_of_a_tableflow_bucket(tmp_path):
 @pytest.mark.parametrize("wrong", [{"cluster_id": "my cluster"}, {"cluster_id": "lkc-"}, {"naming": "SNAKE"}])
 def test_a_place_that_cannot_be_is_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong.values()))):
-        Place("lake", **wrong)
+        TableLocation("lake", **wrong)
 
 
 def test_the_database_is_named_like_the_cluster_and_the_table_like_the_topic(flow):
@@ -65,7 +65,7 @@ def test_the_database_is_named_like_the_cluster_and_the_table_like_the_topic(flo
 def test_creating_a_table_twice_leaves_the_first(tmp_path, flow):
     flow.materialise(THINGS, numbered(5))
     assert values(flow.create_table(THINGS)) == [0, 1, 2, 3, 4]
-    again = Tableflow(flow.catalog, Place(str(tmp_path), scheme="file"))
+    again = Tableflow(flow.catalog, TableLocation(str(tmp_path), scheme="file"))
     assert values(again.materialise(THINGS, numbered(5))) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
@@ -136,7 +136,7 @@ def test_a_tombstone_can_not_be_appended(tmp_path, flow):
 
 def test_two_writers_at_once_lose_nothing(tmp_path, flow):
     flow.materialise(THINGS, numbered(5))
-    stale = Tableflow(flow.catalog, Place(str(tmp_path), scheme="file"))
+    stale = Tableflow(flow.catalog, TableLocation(str(tmp_path), scheme="file"))
     stale.create_table(THINGS)
     flow.append("things", numbered(1, start=5))
     with pytest.raises(CommitFailedException):
