@@ -52,12 +52,13 @@ SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "glue_jobs/ranges.py": ("unit/test_multipart unit/test_ranges", "spark/test_events spark/test_windows_of_time"),
     "glue_jobs/rows.py": (
         "spark/test_values",
-        "spark/test_events spark/test_aggregates spark/test_schema_evolution spark/test_expression_guard",
+        "spark/test_events spark/test_aggregates spark/test_schema_evolution spark/test_expression_guard "
+        "spark/test_windows_of_time",
     ),
     "glue_jobs/runs.py": ("unit/test_publish unit/test_which_windows", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/source.py": (
         "spark/test_events",
-        "spark/test_schema_evolution spark/test_changing_tables spark/test_windows_of_time",
+        "spark/test_schema_evolution spark/test_changing_tables spark/test_windows_of_time spark/test_oracle",
     ),
     "glue_jobs/store.py": ("unit/test_publish unit/test_multipart", f"spark/test_windows_of_time {_KILL}"),
     "glue_jobs/window.py": (

@@ -99,6 +99,15 @@ def test_an_aggregate_is_kept_as_a_table_a_window_at_a_time(lake):
     assert kept(lake) == expected
 
 
+def test_a_kept_table_that_somebody_dropped_is_written_again(lake):
+    text = contract(*COLUMNS, aggregate={"no_persons_because": "Counts only.", "keep_as_table": True})
+    lake.commit(VISITS, *visits("2024-W10", {"north": 2}))
+    first = lake.export(text)
+    lake.spark.sql(f"DROP TABLE lake.`{lake.target.aggregates_database}`.things")
+    assert lake.export(text).state() == "unchanged"
+    assert kept(lake) == [("2024-W10", "north", 4, 6, first.record.id)]
+
+
 @pytest.mark.slow
 def test_a_kept_table_keeps_columns_that_the_contract_no_longer_has(lake):
     keeping = {"no_persons_because": "Counts only.", "keep_as_table": True}

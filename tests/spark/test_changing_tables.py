@@ -128,6 +128,18 @@ def test_a_row_that_an_upsert_table_replaced_is_no_lost_event(lake):
     assert (again.state(), numbers(again)) == ("published", {"b": 1})
 
 
+def test_a_window_is_published_again_after_the_table_was_rolled_back(lake):
+    """The table has the snapshot of the first commit again, which is older than the published one."""
+    lake.commit(THINGS, thing("a", 1))
+    first = pinned(lake).snapshot_id
+    lake.commit(THINGS, thing("a", 2), at=MONDAY + timedelta(hours=1))
+    assert numbers(lake.export(contract(*LINES))) == {"a": 2}
+    table = lake.flow.catalog.load_table((lake.target.database, "things"))
+    table.manage_snapshots().rollback_to_snapshot(first).commit()
+    again = lake.export(contract(*LINES), "--accept-fewer-events", "true")
+    assert (again.state(), numbers(again)) == ("published", {"a": 1})
+
+
 def test_a_contract_that_describes_the_same_rows_otherwise_is_published_once(lake):
     lake.commit(THINGS, thing("a", 1))
     first = lake.export(contract(*LINES))
