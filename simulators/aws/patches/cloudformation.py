@@ -9,9 +9,10 @@
 - cfn_in_progress: DescribeStackResource answers CREATE_IN_PROGRESS as soon as the creation begins. Stock says that the resource
   doesn't exist until it is complete, which looks to a custom resource's function as if nobody waited for it. Source:
   CloudFormation API reference, DescribeStackResource.
-- cfn_custom_resources: CloudFormation waits for the answer of a custom resource, not for the end of its function. Stock waits for
-  both: a function that hangs holds the stack until Lambda's timeout. Source: CloudFormation user guide, "How custom resources
-  work".
+- cfn_custom_resources: CloudFormation invokes the function of a custom resource asynchronously, so Lambda tries a failed
+  invocation twice more, and waits for the answer, not for the end of the function. Stock tries once, so that the stack waits for
+  ServiceTimeout, an hour by default, and a function that hangs holds the stack until Lambda's timeout. Source: CloudFormation
+  user guide, "How custom resources work"; Lambda developer guide, "Using AWS Lambda with AWS CloudFormation".
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and cloudformation"`
 """
@@ -22,7 +23,7 @@ import contextvars
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from simulators.aws.hooks import Answer, Original, Patch, in_background, ministack
+from simulators.aws.hooks import Answer, Original, Patch, ministack
 
 DELETE_ORDER = Patch("cfn_delete_order")
 _STACKS: Final = "ministack.services.cloudformation.stacks"
@@ -187,7 +188,7 @@ def execute_function(original: Callable[..., Any], func: dict[str, Any], event: 
     """Step Functions and others, which call it too, need its result."""
     if not _is_cloudformation.get():
         return original(func, event)
-    in_background(original, func, event)
+    ministack("services.lambda_svc").invoke_async_with_retry(func, event)
     return {}
 
 

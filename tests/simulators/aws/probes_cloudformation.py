@@ -120,3 +120,22 @@ def waits_for_the_answer_and_not_for_the_function(aws):
     waited = "waited" in [each["Key"] for each in aws.s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
     aws.s3.put_object(Bucket=bucket, Key="go")
     return status == "CREATE_COMPLETE" and not waited
+
+
+#: Fails before it answers, in its first try.
+_FLAKY = """
+import pathlib, tempfile
+from reply import reply
+
+def handler(event, context):
+    tried = pathlib.Path(tempfile.gettempdir(), event["RequestId"])
+    if not tried.exists():
+        tried.touch()
+        raise RuntimeError("the answer could not be sent")
+    reply(event, "SUCCESS", "thing")
+"""
+
+
+@probe("cfn_custom_resources")
+def tries_a_function_again_that_failed_before_it_answered(aws):
+    return status_of(aws, "Custom::Thing", ServiceToken=custom(aws, _FLAKY), ServiceTimeout=6) == "CREATE_COMPLETE"
