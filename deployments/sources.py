@@ -71,8 +71,8 @@ class Sources:
         """Return the export's contract, checked against the topic's schema if that is given. Raises BadFile."""
         from exports import check  # noqa: PLC0415 - importing sqlglot takes a while, and not every command needs contracts
 
-        more = check.rules(schema) if schema else ()
         file = self.root / "exports" / f"{name}.toml"
+        more = (*contracts.name_rules(file), *(check.rules(schema) if schema else ()))
         if not file.is_file():
             return contracts.load(name)
         return contracts.parse(file.read_text(encoding="utf-8"), name=f"exports/{name}.toml", more_rules=more)

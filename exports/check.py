@@ -36,7 +36,7 @@ _GRAMMAR = {
 
 def check_file(path: Path, schema: TopicSchema) -> Contract:
     """Reads a contract and checks it against its topic's schema. Raises BadFile with all mistakes of both kinds."""
-    return contracts.parse(read_text(path, str(path)), name=str(path), more_rules=rules(schema))
+    return contracts.parse(read_text(path, str(path)), name=str(path), more_rules=(*contracts.name_rules(path), *rules(schema)))
 
 
 def rules(schema: TopicSchema) -> tuple[Rule[Contract], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
@@ -22,9 +23,23 @@ def parse(text: str, *, name: str, more_rules: tuple[Rule[Contract], ...] = ()) 
 
 def load(name_or_path: str) -> Contract:
     """Return a shipped contract by name, or anybody's by the path of its file. Raises BadFile."""
-    if not name_or_path.endswith(".toml"):
-        return parse(_shipped_text(name_or_path), name=f"exports/{name_or_path}.toml")
-    return parse(toml_model.read_text(Path(name_or_path), name_or_path), name=name_or_path)
+    if name_or_path.endswith(".toml"):
+        text, path = toml_model.read_text(Path(name_or_path), name_or_path), name_or_path
+    else:
+        text, path = _shipped_text(name_or_path), f"exports/{name_or_path}.toml"
+    return parse(text, name=path, more_rules=name_rules(Path(path)))
+
+
+def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
+    """Return the rule for a file in exports/: a job is named like the file, and what it publishes like the contract."""
+    if path.resolve().parent.name != "exports":
+        return ()
+
+    def named_like_its_file(contract: Contract) -> Iterator[tuple[str, str]]:
+        if contract.name != path.stem:
+            yield "name", f'{contract.name} is not the name of the file. Set name = "{path.stem}", or rename the file'
+
+    return (named_like_its_file,)
 
 
 def shipped() -> list[str]:

@@ -100,10 +100,12 @@ class CommandFailed(Exception):
 
 @functools.cache
 def catalogue() -> Mapping[str, Entry]:
-    """Return every error by code, in the order of the file."""
+    """Return every error by code, in the order of the parts and, within a part, of the codes."""
     remedies = {row.code: row.remedy for row in rows()}
     parts = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    return {code: _entry(code, part, given, remedies) for part, entries in parts.items() for code, given in entries.items()}
+    return {
+        code: _entry(code, part, given, remedies) for part, entries in parts.items() for code, given in sorted(entries.items())
+    }
 
 
 def entry(code: str) -> Entry:

@@ -98,7 +98,7 @@ def run(
 def check(
     call: CommandContext,
     *,
-    file: Annotated[Path, typer.Argument(help="The contract.")],
+    file: Annotated[Path, typer.Argument(help="The path of a contract, or the name of a shipped one.")],
     schema: Annotated[Path | None, typer.Option(help="The Avro schema of its topic; else the shipped one.")] = None,
 ) -> Mapping[str, Any]:
     """Check a contract: report all mistakes at once, by key and line."""
@@ -107,6 +107,11 @@ def check(
     from exports.toml_model import BadFile
 
     output = call.output
+    if str(file) in contracts.shipped():
+        file = ROOT / "exports" / f"{file}.toml"
+    elif not file.exists():
+        hint = f"Give the path of a contract, or the name of a shipped one: {', '.join(contracts.shipped())}"
+        raise CommandFailed("EXP-CONTRACT", f"there is no file {file}", hint)
     try:
         topic = _topic(file) or contracts.load(str(file)).source.topic
         contract = checks.check_file(file, topic_schema.load(schema or _shipped_schema(topic), topic))

@@ -38,7 +38,8 @@ from simulators.tableflow.writer import Tableflow, TableLocation
 _SEED = 20261116
 _START, _END = datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC)
 _AS_OF = datetime(2026, 11, 16, 6, tzinfo=UTC)
-_TRADES_START = datetime(2026, 11, 13, 5, tzinfo=UTC)
+#: Three whole days of New York, where the exchange is.
+_TRADES_START, _TRADES_END = datetime(2026, 11, 13, 5, tzinfo=UTC), datetime(2026, 11, 16, 5, tzinfo=UTC)
 _COMMITS = 8
 
 
@@ -98,7 +99,7 @@ def _generate_events(output: Output) -> dict[str, Source]:
         sales, trades = (load_topic(ROOT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
         mix = generators.SalesMix(orders=12_000)
         orders = generators.sales_orders(mix, seed=_SEED, start=_START, end=_END)
-        traded = generators.stock_trades(60_000, seed=_SEED, start=_TRADES_START, end=_END)
+        traded = generators.stock_trades(60_000, seed=_SEED, start=_TRADES_START, end=_TRADES_END)
     output.info(f"events   {len(orders):,} sales orders and {len(traded):,} trades (generated)")
     return {
         "sales_orders": Source(sales, orders, _START, _AS_OF),

@@ -145,6 +145,12 @@ def test_a_missing_contract_or_schema_is_reported(words, code):
     assert (answer.exit_code, document["code"]) == (2, code)
     assert "Errno" not in document["message"]
     assert ("Topics shipped: sales_orders" in document["hint"]) == (code == "EXP-SCHEMA")
+    assert ("the name of a shipped one: daily_trades" in document["hint"]) == (code == "EXP-CONTRACT")
+
+
+def test_a_shipped_contract_is_checked_by_its_name():
+    answer = lakeferry("export", "check", "daily_trades", "--json")
+    assert (answer.exit_code, json.loads(answer.stdout)["name"]) == (0, "daily_trades")
 
 
 def test_exports_are_listed():

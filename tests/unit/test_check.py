@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exports import check, topic_schema
+from exports import check, contracts, topic_schema
 from exports.contracts import parse
 from exports.toml_model import BadFile
 
@@ -100,6 +100,18 @@ def test_shipped_contracts_pass(name):
     topic = "stock_trades" if name == "daily_trades" else "sales_orders"
     schema = topic_schema.load(ROOT / "topics" / f"{topic}.avsc", topic)
     assert check.check_file(ROOT / "exports" / f"{name}.toml", schema).name == name
+
+
+def test_a_contract_in_exports_has_the_name_of_its_file(tmp_path):
+    (tmp_path / "exports").mkdir()
+    copy, elsewhere = tmp_path / "exports" / "daily_volume.toml", tmp_path / "daily_volume.toml"
+    for file in (copy, elsewhere):
+        file.write_text((ROOT / "exports" / "daily_trades.toml").read_text())
+    schema = topic_schema.load(ROOT / "topics" / "stock_trades.avsc", "stock_trades")
+    assert check.check_file(elsewhere, schema) == contracts.load(str(elsewhere))
+    for read in (lambda: check.check_file(copy, schema), lambda: contracts.load(str(copy))):
+        with pytest.raises(BadFile, match=r"daily_trades is not the name of the file. Set name = \"daily_volume\""):
+            read()
 
 
 def test_a_file_is_read_with_all_mistakes_of_both_kinds(tmp_path):

@@ -141,9 +141,9 @@ def _section(path: str, command: Any) -> str:
     shared = {one.name for one in app.shared_options()}
     takes = [code(one.opts[0]) for one in command.params if one.name in _SOMETIMES]
     options = [one for one in command.params if one.param_type_name == "option" and one.name not in shared]
-    words = [f"lakeferry {path}", *[one.name.upper() for one in arguments]]
+    words = [f"lakeferry {path}", *[one.name.upper() if one.required else f"[{one.name.upper()}]" for one in arguments]]
     words += [f"{one.opts[0]} {_kind(one)}" for one in options if one.required]
-    rows = [(code(one.name.upper()), "**required**", one.help) for one in arguments]
+    rows = [(code(one.name.upper()), "**required**" if one.required else "", one.help) for one in arguments]
     rows += [(_spelling(one), _default(one), one.help) for one in options]
     usage = markdown.block("text", " ".join([*words, "[OPTIONS]"]))
     parts = [f"## lakeferry {path}", command.help, usage]

@@ -65,7 +65,7 @@ def cards(result: WindowResult, items: int) -> list[tuple[str, str, str]]:
 
 def _since(before: dict[str, Any] | None, now: Decimal | int, then: str | int | None) -> str:
     if before is None:
-        return "no earlier window"
+        return "no earlier window was published"
     return wording.cut(wording.change(now, None if then is None else Decimal(then), wording.label(before["window"])), 300)
 
 
