@@ -32,7 +32,7 @@ def handler(event, context):
 """
 
 
-def new_function(aws, files, handler, *, role=None, environment=None, timeout=60, name=""):
+def new_function(aws, files, handler, *, role=None, environment=None, timeout=60, name="", runtime="python3.11"):
     """Create a function and return its ARN. `files` has texts by path."""
     name, content = name or f"function-{next(_numbers)}", io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
@@ -41,7 +41,7 @@ def new_function(aws, files, handler, *, role=None, environment=None, timeout=60
     role = role or aws.new_role((["secretsmanager:*"], "*"))
     made = aws.functions.create_function(
         FunctionName=name,
-        Runtime="python3.11",
+        Runtime=runtime,
         Role=role,
         Handler=handler,
         Code={"ZipFile": content.getvalue()},

@@ -11,6 +11,9 @@
   gives each try an id of its own, sends the envelope of failure destinations without attributes, and leaves Errors at 0. The
   pauses are short. Source: Lambda developer guide, "Adding a dead-letter queue", "How Lambda handles errors and retries with
   asynchronous invocation", "Types of metrics for Lambda functions".
+- lambda_node_sdk: A call with the AWS SDK for JavaScript fails if the connection ends before the answer does. Stock has an SDK of
+  its own, whose call then never ends: the function hangs until its timeout, 15 minutes in CDK's provider framework. Source:
+  Node.js documentation, http.ClientRequest: a response that is cut off emits "error", which the SDK passes on.
 - lambda_logs: A function writes to the log group of its LoggingConfig if its role may, and creates the group only if the role may
   do that. Stock creates /aws/lambda/<name> without asking the role, so that it outlives the stack. Source: Lambda developer
   guide, "Sending Lambda function logs to CloudWatch Logs".
@@ -39,6 +42,16 @@ INTERPRETER = Patch("lambda_interpreter")
 def detect_runtime_binary(original: Callable[[str], tuple[str, str]], runtime: str) -> tuple[str, str]:
     binary, script = original(runtime)
     return (str(settings.LAMBDA_PYTHON), script) if runtime.startswith("python") else (binary, script)
+
+
+NODE_SDK = Patch("lambda_node_sdk")
+
+
+@NODE_SDK.replaces("ministack.core.lambda_runtime", "_detect_runtime_binary", "runtime")
+def reject_cut_answers(original: Callable[[str], tuple[str, str]], runtime: str) -> tuple[str, str]:
+    """Node.js swallows the error of an answer that nobody listens for."""
+    binary, script = original(runtime)
+    return binary, script.replace('res.on("end",', 'res.on("error", reject); res.on("end",')
 
 
 START_AHEAD = Patch("lambda_ahead")
@@ -167,6 +180,7 @@ def _may_write(config: dict[str, Any]) -> bool:
 
 PATCHES: Final = (
     INTERPRETER,
+    NODE_SDK,
     START_AHEAD,
     ASYNC,
     LOGS,

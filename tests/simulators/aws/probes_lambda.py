@@ -10,10 +10,38 @@ from rotation_kit import invoked, new_function
 from runtime_kit import letter, new_queue, noting_function, patience
 from waiting import until
 
+from simulators.core.faults import FaultClient
+
 
 @probe("lambda_interpreter")
 def runs_functions_with_the_packages_that_ship(aws):
     return invoked(aws, "def handler(event, context):\n    import attrs, cattrs\n    return 'well'\n") == "well"
+
+
+_CALLING = """
+const { Lambda } = require("@aws-sdk/client-lambda");
+exports.handler = async () => {
+  try {
+    await new Lambda().invoke({ FunctionName: process.env.CALLS });
+    return "answered";
+  } catch (error) {
+    return "failed";
+  }
+};
+"""
+
+
+@probe("lambda_node_sdk")
+def a_call_of_the_node_sdk_whose_answer_is_cut_fails(aws):
+    called = new_function(aws, {"it.py": "def handler(event, context): return 'well'\n"}, "it.handler")
+    variables = {"CALLS": called.rpartition(":")[2]}
+    calling = new_function(aws, {"it.js": _CALLING}, "it.handler", environment=variables, timeout=5, runtime="nodejs20.x")
+    faults = FaultClient(aws.server.url)
+    faults.rule({"fault": "truncate", "path": f"*/functions/{variables['CALLS']}/invocations", "after_bytes": 1})
+    try:
+        return json.loads(aws.functions.invoke(FunctionName=calling)["Payload"].read()) == "failed"
+    finally:
+        faults.clear()
 
 
 @probe("lambda_ahead")
