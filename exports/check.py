@@ -58,7 +58,7 @@ def _fields_exist(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
             yield "source.topic", f"{schema.topic} has a field {name}, which is the name of the export's own column. Rename it"
     for key, path in contract.fields():
         if _resolve(path, contract, schema) is None:
-            yield key, f"{schema.topic} has no field {path}"
+            yield key, f"the schema of {schema.topic} has no field {path}"
     if contract.explode and (array := schema.fields.get(contract.explode.array)) and array.kind != "array":
         yield "explode.array", f"{contract.explode.array} is {array.kind}, not an array"
 

@@ -53,6 +53,6 @@ def _shipped_text(name: str) -> str:
         known = ", ".join(shipped())
         raise BadFile(
             name,
-            [toml_model.Problem(0, "", f"no export of this name. Shipped: {known}. Or give a path ending in .toml")],
+            [toml_model.Problem(0, "", f"no export of this name. Shipped: {known}. Commands also take the path of a .toml file")],
         )
     return resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")

@@ -43,7 +43,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
         vendor = ctx.snowflake()
         pair = secret_fields.read_pair(ctx.secrets, given.key_secret)
     except CommandFailed as failure:
-        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([LOGIN, *rest], "not checked: there is no key")]
+        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([LOGIN, *rest], "not checked: no key was read")]
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
     try:
         deployer = credentials.Deployer(ctx, given)

@@ -232,13 +232,13 @@ def test_fields_that_the_source_lacks_are_reported_wherever_they_are_named():
         '[aggregate]\nperson_id = "customer.number"\n'
     )
     assert sorted(findings(text)) == [
-        ("aggregate.person_id", "sales has no field customer.number"),
-        ("column[1].name", "sales has no field other"),
-        ("column[2].from", "sales has no field row.x"),
-        ("deduplicate.key[1]", "sales has no field no"),
-        ("deduplicate.order[0]", "sales has no field seq"),
-        ("explode.array", "sales has no field rows"),
-        ("source.event_time", "sales has no field when"),
+        ("aggregate.person_id", "the schema of sales has no field customer.number"),
+        ("column[1].name", "the schema of sales has no field other"),
+        ("column[2].from", "the schema of sales has no field row.x"),
+        ("deduplicate.key[1]", "the schema of sales has no field no"),
+        ("deduplicate.order[0]", "the schema of sales has no field seq"),
+        ("explode.array", "the schema of sales has no field rows"),
+        ("source.event_time", "the schema of sales has no field when"),
     ]
 
 
