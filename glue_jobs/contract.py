@@ -146,7 +146,7 @@ SPARK_SETTINGS: Final = {
     # Iceberg 1.10 remembers equality deletes with their columns in the order of the first read. Another order, as another
     # choice of columns brings it, finds nothing in them, and deleted rows are back.
     "spark.sql.iceberg.executor-cache.enabled": "false",
-    # Each manifest is read once for planning and once for reading.
+    # Each manifest is read once, for the listing of files and for the rows.
     f"spark.sql.catalog.{CATALOG}.io.manifest.cache-enabled": "true",
     # The same answer in every zone and locale; errors instead of nulls and wrapped numbers.
     "spark.sql.session.timeZone": "UTC",

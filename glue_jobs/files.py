@@ -91,8 +91,8 @@ class TableFiles:
 def list_files(events: DataFrame, table: PinnedTable, contract: Contract, windows: list[Window]) -> TableFiles:
     """List the files that may hold events of these windows, or events without a valid time.
 
-    `events` are those of the table. Iceberg's own planning lists files without a Spark job, and what it reads of the table that
-    Spark has loaded for `events`, Spark does not read again.
+    Iceberg plans them without a Spark job. It uses the table that Spark has loaded for `events`, whose cache of manifests belongs
+    to that table, so Spark does not read the manifests again.
     """
     jvm: Any = events.sparkSession._jvm
     java_import(jvm, "org.apache.iceberg.expressions.Expressions")

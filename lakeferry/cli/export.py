@@ -105,10 +105,11 @@ def check(
     from exports import check as checks
     from exports import contracts, topic_schema
     from exports.toml_model import BadFile
+    from lakeferry.local.target import relative
 
     output = call.output
     if str(file) in contracts.shipped():
-        file = ROOT / "exports" / f"{file}.toml"
+        file = Path(relative(ROOT / "exports" / f"{file}.toml"))
     elif not file.exists():
         hint = f"Give the path of a contract, or the name of a shipped one: {', '.join(contracts.shipped())}"
         raise CommandFailed("EXP-CONTRACT", f"there is no file {file}", hint)
