@@ -12,7 +12,7 @@ import attrs
 
 from deployments import validation
 from exports import cron
-from exports.contract import implausible_day, zone_problem
+from exports.contract import NAME, implausible_day, zone_problem
 from exports.toml_model import setting
 
 #: The days for which CloudWatch can keep logs.
@@ -24,8 +24,8 @@ Cfu = Literal[5, 10, 20, 30, 40, 50]
 class Identity:
     """`[deployment]`. All names are built from name, stage and region."""
 
-    name: str = setting("The deployment's name.", pattern=validation.NAME)
-    stage: str = setting("dev, prod or any other: the name of the file, which `-c stage=` selects.", pattern=validation.STAGE)
+    name: str = setting("The deployment's name.", form=validation.NAME)
+    stage: str = setting("dev, prod or any other: the name of the file, which `-c stage=` selects.", form=validation.STAGE)
     owner: str = setting("The team or role that owns the deployment.")
     tags: dict[str, str] = setting(
         "Further tags of all AWS resources, besides project, stage and owner.", default=dict, check=validation.tag_value
@@ -43,7 +43,7 @@ class Aws:
 
     region: str = setting("The AWS region, also that of the Kafka cluster.", check=validation.region)
     account: str | None = setting(
-        "The AWS account id. If it is set, CDK refuses to deploy to another account.", default=None, pattern=r"[0-9]{12}"
+        "The AWS account id. If it is set, CDK refuses to deploy to another account.", default=None, form=validation.ACCOUNT_ID
     )
     log_retention_days: LogDays = setting("Days for which logs are kept.", default=30)
     glue_version: Literal["5.1", "6.0"] = setting(
@@ -76,7 +76,7 @@ class Aws:
         "Name of an existing secret with the pseudonymisation key, such as one that an earlier deployment kept. "
         "Without it, a new key is generated, and pseudonyms differ from earlier ones.",
         default=None,
-        pattern=validation.SECRET_NAME,
+        form=validation.SECRET_NAME,
     )
 
 
@@ -86,10 +86,12 @@ class Confluent:
 
     cloud_key_secret: str = setting(
         'Name of the secret with the Cloud API key, created before the deployment: {"apiKey": …, "apiSecret": …}.',
-        pattern=validation.SECRET_NAME,
+        form=validation.SECRET_NAME,
     )
     environment_id: str | None = setting(
-        "Id of an existing environment, env-…. Without it, an environment is created.", default=None, pattern=r"env-[a-z0-9]+"
+        "Id of an existing environment, env-…. Without it, an environment is created.",
+        default=None,
+        form=validation.ENVIRONMENT_ID,
     )
     environment_name: str | None = setting("Name of that environment, which is the name of Flink's catalog.", default=None)
     stream_governance: Literal["ESSENTIALS", "ADVANCED"] = setting(
@@ -128,7 +130,7 @@ class Tableflow:
         "What Tableflow does with a record that it can't write.", default="SUSPEND"
     )
     error_log_topic: str = setting(
-        "The topic for such records, with on_error = LOG.", default="error_log", pattern=validation.LOG_TOPIC
+        "The topic for such records, with on_error = LOG.", default="error_log", form=validation.LOG_TOPIC
     )
     metadata_columns: Literal["DEFAULT", "PORTABLE"] = setting(
         "Naming scheme of the columns with Kafka's metadata.", default="DEFAULT"
@@ -140,7 +142,7 @@ class Tableflow:
     snowflake_table: str | None = setting(
         "Name of the Snowflake table that reads it. Without a name, there is none.",
         default=None,
-        pattern=validation.SNOWFLAKE_NAME,
+        form=validation.SNOWFLAKE_NAME,
     )
 
 
@@ -176,7 +178,7 @@ class Statement:
 
     name: str = setting(
         "Name of the folder in `flink/` with create.sql, undo.sql and, optionally, properties.toml.",
-        pattern=r"[a-z][a-z0-9_]{0,62}",
+        form=NAME,
     )
     after: list[str] = setting("Names of statements whose tables it reads.", default=list)
 
@@ -186,23 +188,23 @@ class Snowflake:
     """`[snowflake]`"""
 
     enabled: bool = setting("Whether anything is created in Snowflake.", default=True)
-    account: str = setting("The account's name, organization-account.", pattern=r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*")
+    account: str = setting("The account's name, organization-account.", form=validation.SNOWFLAKE_ACCOUNT)
     key_secret: str = setting(
         "Name of the secret with the deployer's key pair, created before the deployment.",
-        pattern=validation.SECRET_NAME,
+        form=validation.SECRET_NAME,
     )
-    user: str = setting("The deployer's user.", default="LAKEFERRY", pattern=validation.SNOWFLAKE_NAME)
-    role: str = setting("The deployer's role.", default="LAKEFERRY", pattern=validation.SNOWFLAKE_NAME)
-    deployer_warehouse: str = setting("The deployer's warehouse.", default="LAKEFERRY", pattern=validation.SNOWFLAKE_NAME)
-    warehouse: str | None = setting("Name of the readers' warehouse.", default=None, pattern=validation.SNOWFLAKE_NAME)
+    user: str = setting("The deployer's user.", default="LAKEFERRY", form=validation.SNOWFLAKE_NAME)
+    role: str = setting("The deployer's role.", default="LAKEFERRY", form=validation.SNOWFLAKE_NAME)
+    deployer_warehouse: str = setting("The deployer's warehouse.", default="LAKEFERRY", form=validation.SNOWFLAKE_NAME)
+    warehouse: str | None = setting("Name of the readers' warehouse.", default=None, form=validation.SNOWFLAKE_NAME)
     warehouse_size: Literal["XSMALL", "SMALL", "MEDIUM", "LARGE"] = setting("Size of the readers' warehouse.", default="XSMALL")
     auto_suspend_seconds: int = setting(
         "Seconds without a query after which the warehouse is suspended.", default=60, minimum=30, maximum=3600
     )
-    database: str | None = setting("Name of the database.", default=None, pattern=validation.SNOWFLAKE_NAME)
-    schema: str | None = setting("Name of the schema.", default=None, pattern=validation.SNOWFLAKE_NAME)
+    database: str | None = setting("Name of the database.", default=None, form=validation.SNOWFLAKE_NAME)
+    schema: str | None = setting("Name of the schema.", default=None, form=validation.SNOWFLAKE_NAME)
     user_name: str | None = setting(
-        "Name of the reader, the user that can only read.", default=None, pattern=validation.SNOWFLAKE_NAME
+        "Name of the reader, the user that can only read.", default=None, form=validation.SNOWFLAKE_NAME
     )
     refresh_seconds: int = setting("Seconds between two checks for new snapshots.", default=60, minimum=30, maximum=86400)
     linked_database: bool = setting(
@@ -227,7 +229,7 @@ class Rotation:
 class Export:
     """`[[exports]]`"""
 
-    contract: str = setting("Name of the export contract, exports/<name>.toml.", pattern=r"[a-z][a-z0-9_]{0,62}")
+    contract: str = setting("Name of the export contract, exports/<name>.toml.", form=NAME)
     cron: str = setting("Schedule: minute, hour, day of month, month, day of week, year.", check=cron.problem)
     zone: str = setting("Time zone of `cron`, from the tz database.", check=zone_problem)
     recipients: list[str] = setting("Addresses that get the mails about the export.", default=list, check=validation.mail_address)

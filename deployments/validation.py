@@ -7,9 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-NAME: Final = r"(?=.{2,20}$)[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
+from exports.toml_model import Form
+
+NAME: Final = Form(r"(?=.{2,20}$)[a-z][a-z0-9]*(?:-[a-z0-9]+)*", "2 to 20 lower-case letters, digits and hyphens, a letter first")
 #: Without a hyphen, so that a prefix, name-stage, can be split again.
-STAGE: Final = r"[a-z][a-z0-9]{1,11}"
+STAGE: Final = Form(r"[a-z][a-z0-9]{1,11}", "2 to 12 lower-case letters and digits, a letter first")
 #: Regions with AWS Glue (AWS General Reference, "AWS Glue endpoints and quotas"), without those of China and GovCloud.
 REGIONS: Final = (
     "af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1", "ap-south-2",
@@ -28,9 +30,14 @@ QUICKSTARTS: Final = (
     "SIEM_LOGS", "STOCK_TRADES", "STORES", "SYSLOG_LOGS", "TRANSACTIONS", "USERS", "USERS_",
 )  # fmt: skip
 FROM_SCHEMA: Final = "schema"
-SECRET_NAME: Final = r"[A-Za-z0-9/_+=.@-]{1,200}"  # noqa: S105  (the form of a name)
-LOG_TOPIC: Final = r"[a-z0-9_-]{1,249}"
-SNOWFLAKE_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]{0,200}"
+SECRET_NAME: Final = Form(r"[A-Za-z0-9/_+=.@-]{1,200}", "a secret's name: letters, digits and /_+=.@-, 200 at most")
+LOG_TOPIC: Final = Form(r"[a-z0-9_-]{1,249}", "a topic's name: lower-case letters, digits, hyphens and underscores")
+SNOWFLAKE_NAME: Final = Form(r"[A-Za-z_][A-Za-z0-9_]{0,200}", "a name of letters, digits and underscores, no digit first")
+SNOWFLAKE_ACCOUNT: Final = Form(
+    r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*", "an account's name like myorganization-myaccount, without a domain"
+)
+ENVIRONMENT_ID: Final = Form(r"env-[a-z0-9]+", "an environment's id like env-abc123")
+ACCOUNT_ID: Final = Form(r"[0-9]{12}", "12 digits in quotes")
 _TOPIC: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,248}")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 #: Addresses that SNS accepts, without rare forms that mail systems treat differently.
@@ -85,4 +92,4 @@ def tag_value(value: str) -> str | None:
 
 
 def is_stage(text: str) -> bool:
-    return re.fullmatch(STAGE, text) is not None
+    return STAGE.problem(text) is None

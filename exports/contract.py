@@ -15,14 +15,19 @@ from typing import Literal
 
 import attrs
 
-from exports.toml_model import setting
+from exports.toml_model import Form, setting
 
 #: Kinds of windows. exports/windows.py says what each of them is.
 Every = Literal["day", "iso_week", "month", "quarter"]
 
-NAME = r"[a-z][a-z0-9_]{0,62}"
-PATH = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
-TYPE = r"text|integer|date|timestamp|boolean|decimal\([0-9]{1,2},[0-9]{1,2}\)"
+NAME = Form(r"[a-z][a-z0-9_]{0,62}", "a name of lower-case letters, digits and underscores, a letter first, 63 at most")
+PATH = Form(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", "the name of a field, inside records with dots: customer.email")
+TOPIC = Form(r"[a-z0-9._-]{1,249}", "a topic's name: lower-case letters, digits, dots, hyphens and underscores")
+TYPE = Form(
+    r"text|integer|date|timestamp|boolean|decimal\([0-9]{1,2},[0-9]{1,2}\)",
+    "text, integer, decimal(p,s), date, timestamp or boolean",
+)
+NULL_TEXT = Form(r'[^",;\t\r\n]{0,16}', "at most 16 characters, no quote, delimiter or line break among them")
 #: Zones are well known between these days, and no topic is as old or as young.
 _FIRST_DAY, _LAST_DAY = date(1990, 1, 1), date(2100, 12, 31)
 
@@ -44,11 +49,11 @@ def implausible_day(day: date) -> str | None:
 
 @attrs.frozen
 class Source:
-    topic: str = setting("The Kafka topic; its Iceberg table has the same name.", pattern=r"[a-z0-9._-]{1,249}")
+    topic: str = setting("The Kafka topic; its Iceberg table has the same name.", form=TOPIC)
     event_time: str = setting(
         "The field that says when the event happened, or kafka_timestamp for when Kafka received it. A local-timestamp, which "
         "has no zone, is taken for the time of a clock in the window's zone.",
-        pattern=PATH,
+        form=PATH,
     )
     min_event_date: date = setting(
         "An event dated before this day (UTC), or more than a day after the table's last commit, has no valid time.",
@@ -65,7 +70,7 @@ class Source:
     replaced_fields: list[str] = setting(
         "Fields that were dropped from the topic and added again on purpose: their old values read as null.",
         default=list,
-        pattern=PATH,
+        form=PATH,
     )
 
 
@@ -105,13 +110,13 @@ class WindowRule:
 class Deduplicate:
     key: list[str] = setting(
         "Fields that name the thing an event speaks of; events with an empty key are set aside and counted.",
-        pattern=PATH,
+        form=PATH,
     )
     order: list[str] = setting(
         "What decides between events of a key, most important first; Kafka's offset breaks ties, and an event without a value "
         "never wins. Name kafka_timestamp where the topic got more partitions: offsets of two partitions can't be compared.",
         default=list,
-        pattern=PATH,
+        form=PATH,
     )
     keep: Literal["latest", "first"] = setting("Which event of a key counts.", default="latest")
 
@@ -127,8 +132,8 @@ class Filter:
 
 @attrs.frozen
 class Explode:
-    array: str = setting("The array field of which each item becomes a row.", pattern=PATH)
-    alias: str = setting("The name under which expressions see an item.", name="as", pattern=NAME)
+    array: str = setting("The array field of which each item becomes a row.", form=PATH)
+    alias: str = setting("The name under which expressions see an item.", name="as", form=NAME)
 
 
 @attrs.frozen
@@ -146,18 +151,18 @@ class Personal:
 
 @attrs.frozen
 class Column:
-    name: str = setting("The header in the file.", pattern=NAME)
-    type: str = setting("text, integer, decimal(p,s), date, timestamp (UTC) or boolean.", pattern=TYPE)
+    name: str = setting("The header in the file.", form=NAME)
+    type: str = setting("The type of its values; a timestamp is in UTC.", form=TYPE)
     title: str = setting("A short title for people.")
     description: str = setting("What the column means.")
     unit: str | None = setting("The unit or currency of the numbers.", default=None)
     per: str | None = setting(
         "The column that holds the unit in each row, such as the currency, where it varies: totals and charts are then per unit.",
         default=None,
-        pattern=NAME,
+        form=NAME,
     )
     source: str | None = setting(
-        "The source field; the column's own name where nothing is said.", name="from", default=None, pattern=PATH
+        "The source field; the column's own name where nothing is said.", name="from", default=None, form=PATH
     )
     expression: str | None = setting("A Spark SQL expression over source fields instead of one field.", default=None)
     measure: str | None = setting("In an aggregate: a Spark SQL aggregate such as sum(quantity).", default=None)
@@ -182,7 +187,7 @@ class Column:
 
 @attrs.frozen
 class Aggregate:
-    person_id: str | None = setting("The field whose distinct values count the people in a group.", default=None, pattern=PATH)
+    person_id: str | None = setting("The field whose distinct values count the people in a group.", default=None, form=PATH)
     min_group_size: int = setting(
         "A group of fewer people is left out, and a second one where only one would be.", default=10, minimum=2
     )
@@ -192,7 +197,7 @@ class Aggregate:
 
 @attrs.frozen
 class Check:
-    id: str = setting("A short name.", pattern=NAME)
+    id: str = setting("A short name.", form=NAME)
     severity: Literal["warn", "block"] = setting("warn tells the reader, block keeps the file back.")
     message: str = setting("What is wrong when it fails, in plain words.")
     each_row: str | None = setting("A Spark SQL condition over the file's columns that holds for each row.", default=None)
@@ -201,9 +206,7 @@ class Check:
 
 @attrs.frozen
 class Delivery:
-    order_by: list[str] = setting(
-        "Columns that order the file; the other columns break ties, and then Kafka's order.", pattern=NAME
-    )
+    order_by: list[str] = setting("Columns that order the file; the other columns break ties, and then Kafka's order.", form=NAME)
     dialect: Literal["excel", "machine"] = setting(
         "excel begins with a byte order mark, so that Excel reads UTF-8; machine doesn't.", default="excel"
     )
@@ -211,24 +214,22 @@ class Delivery:
         "What separates cells: Excel expects a comma in English, a semicolon in German or French. No cell runs in any.",
         default=",",
     )
-    null_text: str = setting(
-        "What stands for a missing value. Text that looks the same is quoted.", default="", pattern=r'[^",;\t\r\n]{0,16}'
-    )
+    null_text: str = setting("What stands for a missing value. Text that looks the same is quoted.", default="", form=NULL_TEXT)
     gzip: bool = setting("Whether the file is compressed.", default=False)
 
 
 @attrs.frozen
 class Chart:
     title: str = setting("What the chart shows.")
-    x: str = setting("The column along the axis.", pattern=NAME)
-    y: str = setting("The numeric column that is summed, or rows.", pattern=NAME)
+    x: str = setting("The column along the axis.", form=NAME)
+    y: str = setting("The numeric column that is summed, or rows.", form=NAME)
     kind: Literal["bar", "line"] = setting("Bars for categories, a line for times.", default="bar")
     only: str | None = setting("Where y has a unit `per` row: the one unit that the chart shows, such as EUR.", default=None)
 
 
 @attrs.frozen
 class Report:
-    headline: list[str] = setting("Numeric columns whose totals (one per unit) stand on top.", default=list, pattern=NAME)
+    headline: list[str] = setting("Numeric columns whose totals (one per unit) stand on top.", default=list, form=NAME)
     chart: list[Chart] = setting("Two or three charts.", default=list)
 
 
@@ -248,7 +249,7 @@ class Expression:
 
 @attrs.frozen
 class Contract:
-    name: str = setting("The export's name, also in file names.", pattern=NAME)
+    name: str = setting("The export's name, also in file names.", form=NAME)
     version: int = setting("Count up when the meaning of the file changes.", minimum=1)
     title: str = setting("A title for people.")
     description: str = setting("What the file is for.")

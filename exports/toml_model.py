@@ -40,6 +40,17 @@ class Problem:
         return f"{where}, {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
 
 
+@attrs.frozen
+class Form:
+    """What text must look like. `description` completes "must be …" in messages and stands in the reference of keys."""
+
+    pattern: str
+    description: str
+
+    def problem(self, text: str) -> str | None:
+        return None if re.fullmatch(self.pattern, text) else f"{_shown(text)} must be {self.description}"
+
+
 class BadFile(Exception):
     """A file with mistakes, all of them in `problems`."""
 
@@ -55,13 +66,13 @@ def setting(
     *,
     name: str | None = None,
     default: Any = attrs.NOTHING,
-    pattern: str | None = None,
+    form: Form | None = None,
     minimum: int | None = None,
     maximum: int | None = None,
     check: Callable[[Any], str | None] | None = None,
 ) -> Any:
     """Declare a field of a model. `name` is the key in the file where Python forbids it; `check` says what is wrong or None."""
-    metadata = {"doc": doc, "name": name, "pattern": pattern, "minimum": minimum, "maximum": maximum, "check": check}
+    metadata = {"doc": doc, "name": name, "form": form, "minimum": minimum, "maximum": maximum, "check": check}
     given = attrs.Factory(default) if default in (list, dict) else default
     return attrs.field(default=given, metadata=metadata, kw_only=True)
 
@@ -153,8 +164,8 @@ class _Reader(Generic[T]):
             return
         wanted = field.metadata
         for one in _single_values(value):
-            if wanted["pattern"] and not re.fullmatch(wanted["pattern"], one):
-                raise ValueError(f"{_shown(one)} does not have the form {wanted['pattern']}. {wanted['doc']}")
+            if wanted["form"] and (wrong := wanted["form"].problem(one)):
+                raise ValueError(f"{wrong}. {wanted['doc']}")
             if wanted["minimum"] is not None and one < wanted["minimum"]:
                 raise ValueError(f"{one} is too small: at least {wanted['minimum']}")
             if wanted["maximum"] is not None and one > wanted["maximum"]:
@@ -172,7 +183,7 @@ class _Reader(Generic[T]):
         return values
 
     def _structure_map(self, data: Any, kind: Any) -> dict[str, Any]:
-        """Return the keys are the author's own; `pattern` and `check` of the field are for the values."""
+        """Return the keys are the author's own; `form` and `check` of the field are for the values."""
         if not isinstance(data, dict):
             raise ValueError(f"must be a table, not {_shown(data)}")
         values = {}

@@ -27,8 +27,8 @@ def _class_schema(model: type) -> dict[str, Any]:
 def _field_schema(field: attrs.Attribute[Any], kind: Any) -> dict[str, Any]:
     schema = _type_schema(kind)
     target = schema.get("items") or schema.get("additionalProperties") or schema
-    if pattern := field.metadata["pattern"]:
-        target["pattern"] = f"^(?:{pattern})$"
+    if form := field.metadata["form"]:
+        target["pattern"] = f"^(?:{form.pattern})$"
     for bound in ("minimum", "maximum"):
         if field.metadata[bound] is not None:
             target[bound] = field.metadata[bound]

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.errors import CommandFailed
 from lakeferry.health import aws, confluent, confluent_to_aws, snowflake, snowflake_to_aws, storage, tools
 from lakeferry.health.model import Check, Group
 from lakeferry.health.runner import Probe
@@ -28,8 +29,27 @@ _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list
 GROUPS: Final = tuple(dict.fromkeys([tools.GROUP.name, *(group.name for group, _, _ in _OF_DEPLOYMENT)]))
 
 
+#: Checks that are made without a login to the deployment's account. "identity" says what is wrong with the login.
+_WITHOUT_LOGIN: Final = ("deployment file", "identity", "region")
+
+
 def probes(ctx: DeploymentContext) -> list[Probe]:
-    return [*machine_probes(), *(Probe(group, name, partial(look, ctx)) for group, name, look in _OF_DEPLOYMENT)]
+    def checks(group: Group, name: str, look: Callable[[DeploymentContext], list[Check]]) -> list[Check]:
+        if name not in _WITHOUT_LOGIN and (why := _login_problem(ctx)):
+            return [group.skip(name, f"not checked: {why}")]
+        return look(ctx)
+
+    return [*machine_probes(), *(Probe(group, name, partial(checks, group, name, look)) for group, name, look in _OF_DEPLOYMENT)]
+
+
+def _login_problem(ctx: DeploymentContext) -> str:
+    try:
+        _ = ctx.account
+    except CommandFailed as failure:
+        return {"AWS-CREDENTIALS": "nobody is logged in to AWS", "AWS-ACCOUNT": "logged in to another AWS account"}.get(
+            failure.code, ""
+        )
+    return ""
 
 
 def machine_probes() -> list[Probe]:

@@ -15,6 +15,7 @@ from deployments import validation
 from deployments.model import Deployment
 from exports import cron
 from exports.contract import zone_problem
+from exports.toml_model import Form
 
 #: Answers with a special meaning.
 NEW, NONE, EXAMPLE, KEEP = "new", "none", "example", "as they are"
@@ -31,17 +32,9 @@ class Question:
     default: str
 
 
-def _matches(pattern: str, form: str) -> Callable[[str], str | None]:
-    return lambda text: None if re.fullmatch(pattern, text) else f"{text[:60]!r} must be {form}"
-
-
-def _environment(text: str) -> str | None:
-    return None if text == NEW else _matches(r"env-[a-z0-9]+", f"{NEW}, or an environment's id like env-abc123")(text)
-
-
-def _account(text: str) -> str | None:
-    pattern = r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*"
-    return None if text == NONE else _matches(pattern, f"{NONE}, or an account's name like myorganization-myaccount")(text)
+def _or(word: str, form: Form) -> Callable[[str], str | None]:
+    either = Form(f"{re.escape(word)}|{form.pattern}", f"{word}, or {form.description}")
+    return either.problem
 
 
 def _topics(text: str) -> str | None:
@@ -69,15 +62,14 @@ def _all(text: str, check: Callable[[str], str | None]) -> str | None:
     return next((problem for name in split_names(text) if (problem := check(name))), None)
 
 
-_NAME: Final = "2 to 20 lower-case letters, digits and hyphens, a letter first"
 _TEAM: Final = "engineers@example.com"
 QUESTIONS: Final = (
-    Question("name", "What is the deployment called?", _matches(validation.NAME, _NAME), "lakeferry"),
+    Question("name", "What is the deployment called?", validation.NAME.problem, "lakeferry"),
     Question("owner", "Who owns it: a team or a role?", validation.tag_value, "data-platform team"),
     Question("region", "AWS region, also that of the Kafka cluster", validation.region, "eu-west-1"),
-    Question("environment", "Confluent environment: new, or the id of one that exists", _environment, NEW),
-    Question("environment_name", "Its name in Confluent", _matches(r".{1,64}", "a name"), ""),
-    Question("snowflake", "Snowflake account, or none", _account, NONE),
+    Question("environment", "Confluent environment: new, or the id of one that exists", _or(NEW, validation.ENVIRONMENT_ID), NEW),
+    Question("environment_name", "Its name in Confluent", Form(r".{1,64}", "a name of 1 to 64 characters").problem, ""),
+    Question("snowflake", "Snowflake account, or none", _or(NONE, validation.SNOWFLAKE_ACCOUNT), NONE),
     Question("topics", "Topics: example (trades from Datagen), or names with commas", _topics, EXAMPLE),
     Question("schedule", "When exports run: a time like 06:00, or six fields of cron", _schedule, "06:00"),
     Question("zone", "In which time zone?", zone_problem, "UTC"),

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
 from lakeferry.deployment import context
-from lakeferry.health import aws, confluent, doctor, runner, snowflake, storage
+from lakeferry.health import aws, confluent, confluent_to_aws, doctor, runner, snowflake, snowflake_to_aws, storage
 from lakeferry.health.model import Result
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lambdas.shared.redaction import ApiKey, Secret
@@ -72,20 +72,32 @@ def test_a_system_that_answers_with_errors_does_not_hide_others(ctx, broken, sil
         assert not failed & {group for system in groups if system not in (silent, AWS) for group in groups[system]}
 
 
-def test_a_missing_login_is_reported_in_each_group_that_needs_it(ctx, monkeypatch):
+def test_a_missing_login_is_reported_once_and_what_needs_it_is_skipped(ctx, monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     fresh = context.DeploymentContext(ctx.loaded, ctx.addresses, ctx.clock)
-    checks = of(runner.run(doctor.probes(fresh)))
-    for name in ("identity", confluent.KEY, snowflake.KEY):
-        result, found, fix = checks[name]
-        assert (result, "nobody is logged in" in found, "aws sso login" in fix) == (Result.FAIL, True, True)
-    assert checks["Python"][0] is Result.OK
+    checks = runner.run(doctor.probes(fresh))
+    (failed,) = [check for check in checks if check.result is Result.FAIL]
+    assert (failed.name, "nobody is logged in" in failed.message, "aws sso login" in failed.fix) == ("identity", True, True)
+    skipped = {check.name for check in checks if check.message == "not checked: nobody is logged in to AWS"}
+    assert {
+        "bootstrap",
+        "buckets",
+        confluent.KEY,
+        snowflake.KEY,
+        confluent_to_aws.INTEGRATION,
+        snowflake_to_aws.VOLUME,
+    } <= skipped
+    assert {"Python", "deployment file", "region"} <= {check.name for check in checks if check.result is Result.OK}
 
 
 def test_another_account_than_the_files_is_reported(ctx):
     (check,) = runner.run([probe for probe in doctor.probes(with_aws(ctx, account="111122223333")) if probe.name == "identity"])
     assert (check.result, "111122223333" in check.message, "000000000000" in check.message) == (Result.FAIL, True, True)
+    others = {
+        check.message for check in runner.run(doctor.probes(with_aws(ctx, account="111122223333"))) if check.group == "storage"
+    }
+    assert others == {"not checked: logged in to another AWS account"}
 
 
 def test_a_check_without_permission_is_a_warning(ctx, broken):

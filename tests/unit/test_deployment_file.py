@@ -277,8 +277,8 @@ WRONG = {
         "snowflake.user_name",
         "the deployer's",
     ),
-    "a name with capitals": ((('name = "lakeferry"', 'name = "Lakeferry"'),), "deployment.name", "form"),
-    "a stage with a hyphen": ((('stage = "dev"', 'stage = "de-v"'),), "deployment.stage", "form"),
+    "a name with capitals": ((('name = "lakeferry"', 'name = "Lakeferry"'),), "deployment.name", "lower-case letters"),
+    "a stage with a hyphen": ((('stage = "dev"', 'stage = "de-v"'),), "deployment.stage", "lower-case letters"),
     "a region that is none": ((('region = "eu-west-1"', 'region = "europe"'),), "aws.region", "not an AWS region"),
     "a region with a wrong number": ((('region = "eu-west-1"', 'region = "eu-west-9"'),), "aws.region", "Did you mean eu-west-"),
     "a quickstart that is misspelt": (

@@ -8,7 +8,7 @@ from typing import Literal
 import attrs
 import pytest
 
-from exports.toml_model import BadFile, Problem, join_path, read, setting
+from exports.toml_model import BadFile, Form, Problem, join_path, read, setting
 
 
 @attrs.frozen
@@ -19,11 +19,11 @@ class Wheel:
 
 @attrs.frozen
 class Bike:
-    name: str = setting("What it is called.", pattern="[a-z]+")
+    name: str = setting("What it is called.", form=Form("[a-z]+", "lower-case letters"))
     kind: Literal["city", "race"] = setting("What it is for.", default="city")
     bought: date = setting("The day.", name="from")
     insured: bool = setting("Whether.", default=False)
-    tags: list[str] = setting("Words.", default=list, pattern="[a-z]{1,5}")
+    tags: list[str] = setting("Words.", default=list, form=Form("[a-z]{1,5}", "at most five letters"))
     sold: date | None = setting("The day.", default=None, check=lambda day: "too early" if day.year < 2000 else None)
     frame: Wheel | None = setting("One wheel.", default=None)
     wheel: list[Wheel] = setting("All wheels.", default=list)
@@ -91,10 +91,10 @@ spokes = "many"
 """
     assert problems(text) == [
         (0, "from", "missing. The day."),
-        (2, "name", "'BLITZ' does not have the form [a-z]+. What it is called."),
+        (2, "name", "'BLITZ' must be lower-case letters. What it is called."),
         (3, "kind", "'raze' is none of: city, race. Did you mean race?"),
         (4, "insured", "must be true or false, not 'yes'"),
-        (5, "tags", "'far too long' does not have the form [a-z]{1,5}. Words."),
+        (5, "tags", "'far too long' must be at most five letters. Words."),
         (9, "colour", "unknown key"),
         (11, "wheel[0].size", "8 is too small: at least 10"),
         (12, "wheel[1].size", "missing. Inches."),

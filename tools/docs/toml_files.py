@@ -11,9 +11,7 @@ import attrs
 
 import deployments.rules
 import exports.contract_rules
-from deployments import validation
 from deployments.model import Deployment
-from exports import contract
 from exports.contract import Contract
 from exports.expressions import AGGREGATE, CLOCK_WORDS, KAFKA_FIELDS, SCALAR, WINDOW_FIELDS
 from exports.toml_model import default_of, is_map, is_optional, setting_name, settings
@@ -22,16 +20,6 @@ from tools.docs import markdown
 from tools.docs.markdown import code
 
 _KINDS = {str: "text", int: "whole number", bool: "true or false", date: "date"}
-#: Descriptions of patterns; other patterns are shown.
-_PATTERNS = {
-    contract.NAME: "a name: lower case, digits and underscores",
-    contract.PATH: "a field, inside records with dots",
-    contract.TYPE: "see meaning",
-    validation.NAME: "2 to 20 lower-case letters, digits and hyphens",
-    validation.STAGE: "2 to 12 lower-case letters and digits",
-    validation.SECRET_NAME: "a secret's name",
-    validation.SNOWFLAKE_NAME: "a name in Snowflake",
-}
 #: What each rule of a contract requires beyond single keys.
 _CONTRACT_RULES: Final = {
     "columns_are_named_once": "Each column has a name of its own, none is called `rows`, and at least one is delivered.",
@@ -252,12 +240,12 @@ def _kind(field: attrs.Attribute[Any], kind: Any, path: str) -> str:
 
 
 def _limits(field: attrs.Attribute[Any]) -> str:
-    least, most, pattern = (field.metadata[name] for name in ("minimum", "maximum", "pattern"))
+    least, most, form = (field.metadata[name] for name in ("minimum", "maximum", "form"))
     limits = []
     if least is not None or most is not None:
         limits.append(f"from {least}" + (f" to {most}" if most is not None else ""))
-    if pattern and _PATTERNS.get(pattern) != "see meaning":
-        limits.append(_PATTERNS.get(pattern) or code(pattern))
+    if form:
+        limits.append(form.description)
     return f" ({', '.join(limits)})" if limits else ""
 
 
