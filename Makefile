@@ -90,4 +90,4 @@ lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header simulators/confluent/flink/worker/requirements.in --output-file simulators/confluent/flink/worker/requirements.txt
 
 clean:
-	rm -rf .venv .venv-aws .venv-flink .venv-glue6 .jars .lakeferry out build cdk.out node_modules *.egg-info
+	rm -rf .venv .venv-aws .venv-flink .venv-glue6 .jars .lakeferry out build cdk.out node_modules *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

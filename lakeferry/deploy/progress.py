@@ -9,7 +9,7 @@ import attrs
 
 from lakeferry.deployment.stacks import Event
 from lakeferry.output import Reporter, format_duration
-from lakeferry.plan.durations import USUAL, Phase
+from lakeferry.plan.durations import ESTIMATES, Phase
 from lakeferry.plan.templates import resource_of_event
 
 #: Minutes. Resources that may take longer have a line when they begin.
@@ -95,25 +95,25 @@ class Progress:
             self.say(f"{self._numbered(event.stack)} {_ENDED.get(event.status, event.status)}, {took}")
 
     def _of_resource(self, event: Event, stack: Stack) -> None:
-        usual = USUAL.get(resource_of_event(event).kind, (0, 0))[1]
+        longest = ESTIMATES.get(resource_of_event(event).kind, (0, 0))[1]
         what = f"        {resource_of_event(event).what} {event.logical_id}"
         begun = stack.under_way.get(event.logical_id)
         if event.has_begun:
             stack.under_way.setdefault(event.logical_id, event)
-            if begun is None and usual >= _SLOW and event.status != "DELETE_IN_PROGRESS":
-                self.say(f"{what} …{_usually(event)}")
+            if begun is None and longest >= _SLOW and event.status != "DELETE_IN_PROGRESS":
+                self.say(f"{what} …{_estimate(event)}")
             return
         stack.done += 1
         stack.under_way.pop(event.logical_id, None)
         if event.has_failed:
             self.say(f"{what} {event.status}")
-        elif begun and (usual >= _SLOW or (usual and event.at - begun.at >= _NOTABLE)):
+        elif begun and (longest >= _SLOW or (longest and event.at - begun.at >= _NOTABLE)):
             self.say(f"{what} done in {format_duration(event.at - begun.at)}")
 
     def _warn(self, quiet: float) -> None:
         waiting = [event for name in self.under_way for event in self.known[name].under_way.values()]
         waits = [
-            f"{resource_of_event(event).what} {event.logical_id} for {format_duration(self.now() - event.at)}{_usually(event)}"
+            f"{resource_of_event(event).what} {event.logical_id} for {format_duration(self.now() - event.at)}{_estimate(event)}"
             for event in waiting
         ]
         self.say(
@@ -133,6 +133,6 @@ _ENDED: Final = {
 }
 
 
-def _usually(event: Event) -> str:
-    low, high = USUAL.get(resource_of_event(event).kind, (0, 0))
-    return f" (usual {low:g}–{high:g} min)" if high else ""
+def _estimate(event: Event) -> str:
+    low, high = ESTIMATES.get(resource_of_event(event).kind, (0, 0))
+    return f" (estimated {low:g}–{high:g} min)" if high else ""

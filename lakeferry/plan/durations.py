@@ -15,7 +15,7 @@ from lakeferry.output import format_duration
 from lakeferry.plan.difference import Action, Change
 
 #: Minutes, from and to, of slow kinds.
-USUAL: Final[Mapping[str, tuple[float, float]]] = {
+ESTIMATES: Final[Mapping[str, tuple[float, float]]] = {
     "kafka_cluster": (2, 5),
     "flink_compute_pool": (0, 1),
     "api_key": (1, 3),
@@ -44,8 +44,8 @@ class Phase:
     last: float | None = None
 
     def __str__(self) -> str:
-        usual = f"usual {self.low:g}–{self.high:g} min"
-        return usual if self.last is None else f"{usual}, last time {format_duration(self.last)}"
+        estimate = f"estimated {self.low:g}–{self.high:g} min"
+        return estimate if self.last is None else f"{estimate}, last time {format_duration(self.last)}"
 
 
 def phase(stack: str, changes: Iterable[Change], last: float | None = None) -> Phase | None:
@@ -53,7 +53,7 @@ def phase(stack: str, changes: Iterable[Change], last: float | None = None) -> P
     mine = [change for change in changes if change.resource.stack == stack and change.action is not Action.RETAIN]
     if not mine:
         return None
-    slow = [USUAL[kind] for kind in dict.fromkeys(change.resource.kind for change in mine) if kind in USUAL]
+    slow = [ESTIMATES[kind] for kind in dict.fromkeys(change.resource.kind for change in mine) if kind in ESTIMATES]
     low, high = _CREATE if all(change.action is Action.CREATE for change in mine) else _UPDATE
     return Phase(stack, low + sum(one[0] for one in slow), high + sum(one[1] for one in slow), last)
 

@@ -62,7 +62,7 @@ TABLEFLOW_FAILED: Final = ErrorRow(
 )
 TABLEFLOW_SUSPENDED: Final = ErrorRow(
     "CFL-TABLEFLOW-SUSPENDED",
-    "Fix what the message names; or set error_handling to SKIP or LOG; deploy again, which resumes the table.",
+    "Fix what the message names; or set on_error in [topics.tableflow] to SKIP or LOG. Deploy again, which resumes the table.",
 )
 CATALOG_FAILED: Final = ErrorRow(
     "CFL-CATALOG-FAILED",

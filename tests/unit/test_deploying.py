@@ -65,7 +65,7 @@ class Watched:
 def test_a_stack_has_a_line_with_its_usual_time_and_one_with_what_it_took():
     watched = Watched()
     watched.feed(event(STACK, "CREATE_IN_PROGRESS", 0), event(STACK, "CREATE_COMPLETE", 192))
-    assert watched.lines == [f"[2/2] {STACK} … (usual 11–33 min, last time 1m53s)", f"[2/2] {STACK} created, 3m12s"]
+    assert watched.lines == [f"[2/2] {STACK} … (estimated 11–33 min, last time 1m53s)", f"[2/2] {STACK} created, 3m12s"]
     assert watched.progress.under_way == []
 
 
@@ -78,7 +78,7 @@ def test_a_slow_resource_has_a_line_at_its_start_and_at_its_end():
         event("KafkaCluster", "CREATE_COMPLETE", 197),
     )
     assert [line.strip() for line in watched.lines[1:]] == [
-        "kafka cluster KafkaCluster … (usual 2–5 min)",
+        "kafka cluster KafkaCluster … (estimated 2–5 min)",
         "kafka cluster KafkaCluster done in 3m12s",
     ]
 
@@ -105,7 +105,7 @@ def test_silence_is_reported_after_five_and_after_ten_minutes():
         watched.wait(1)
     quiet = [line for line in watched.lines if "Nothing has changed" in line]
     assert len(quiet) == 1
-    assert "5m00s. In progress: kafka cluster KafkaCluster for 5m00s (usual 2–5 min)" in quiet[0]
+    assert "5m00s. In progress: kafka cluster KafkaCluster for 5m00s (estimated 2–5 min)" in quiet[0]
     watched.wait(300)
     assert len([line for line in watched.lines if "10m00s" in line]) == 1
 
@@ -121,8 +121,8 @@ def test_the_progress_of_a_recorded_failed_update(recorded):
     watched = Watched()
     watched.feed(*recorded)
     assert [line.strip() for line in watched.lines] == [
-        f"[2/2] {STACK} … (usual 11–33 min, last time 1m53s)",
-        "kafka cluster KafkaCluster … (usual 2–5 min)",
+        f"[2/2] {STACK} … (estimated 11–33 min, last time 1m53s)",
+        "kafka cluster KafkaCluster … (estimated 2–5 min)",
         "kafka cluster KafkaCluster done in 0s",
         "topic RehearsalRefusedTopic UPDATE_FAILED",
         f"[2/2] {STACK} failed after 26s; CloudFormation rolls it back",

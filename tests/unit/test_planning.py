@@ -435,9 +435,9 @@ def test_a_phase_takes_as_long_as_its_slow_resources(templates):
     changes = compared({}, templates)
     confluent, data = (durations.phase(f"lakeferry-dev-{part}", changes) for part in ("confluent", "data"))
     assert confluent.low > data.low
-    assert confluent.high >= sum(high for _, high in durations.USUAL.values()) - 10
+    assert confluent.high >= sum(high for _, high in durations.ESTIMATES.values()) - 10
     assert durations.phase("lakeferry-dev-data", []) is None
-    assert set(durations.USUAL) <= set(registry.RESOURCE_TYPES)
+    assert set(durations.ESTIMATES) <= set(registry.RESOURCE_TYPES)
 
 
 @pytest.mark.parametrize(("seconds", "expected_message"), [(5, "5s"), (192, "3m12s"), (3600, "1h00m"), (7384, "2h03m")])
