@@ -20,6 +20,7 @@ PLANNED: Final = {
     "update, replace, recreate, delete, retain), why (property is a path; before, after, effect, caused_by, conditional), and "
     "data_loss: what is deleted with the old object.",
     "losses": "Those of the changes that delete data.",
+    "exports_in_use": "Each resource that can't be replaced because other stacks import a value of it: resource, importers.",
     "permissions": "Each resource with policy statements to change: stack, logical_id, type, added, removed, broadens.",
     "settings": "Outputs, tags and protection of stacks to change: stack, what, before, after.",
     "removed_from_file": "Deployed stacks that the deployment file no longer has; they are kept.",

@@ -14,7 +14,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.node import NoNode
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
-from lakeferry.health import doctor, runner
+from lakeferry.health import aws, doctor, runner
 from lakeferry.health.runner import Probe
 from lambdas.shared.aws import error_code
 
@@ -56,7 +56,7 @@ def _of_aws(ctx: DeploymentContext) -> Iterator[Missing]:
     except CommandFailed as failure:
         yield Missing(failure.message, failure.hint)
         return
-    yield from _failing(probe for probe in doctor.probes(ctx) if probe.name == "bootstrap")
+    yield from _failing(probe for probe in doctor.probes(ctx) if probe.name in ("bootstrap", aws.LAMBDA_QUOTA))
     for name, fix in _secrets(ctx):
         yield from _secret(ctx, name, fix)
 

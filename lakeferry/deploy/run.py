@@ -52,6 +52,8 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
     with output.step("Comparing with the deployed stacks") as report:
         plan = build.build_plan(ctx, cdk, report)
     render.show(output, plan)
+    if plan.exports_in_use:
+        raise CommandFailed("DEPLOY-EXPORT-IN-USE", "; ".join(map(str, plan.exports_in_use)))
     began = time.monotonic()
     if not plan.is_empty:
         _require_confirmed(output, ctx, plan, yes=yes)

@@ -20,8 +20,10 @@ _SERVICES: Final = ("glue", "athena", "lambda", "stepfunctions", "scheduler")
 #: Where CDK's bootstrap notes its version, and the oldest that the templates accept. A test compares it with the templates.
 BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
 BOOTSTRAP: Final = 6
-#: Concurrent executions that a deployment makes use of, as its resources are created in parallel; new accounts may have ten.
+#: A deployment creates more than ten custom resources in parallel. For each, a function of CDK's framework invokes a function of
+#: Lakeferry, and fails the resource if Lambda throttles that invocation. New accounts may have ten.
 _EXECUTIONS: Final = 50
+LAMBDA_QUOTA: Final = "Lambda concurrent executions"
 _DPU: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
 _RUNS: Final = "concurrent job runs per account"
 _DPUS: Final = "task dpus per account"
@@ -69,12 +71,11 @@ def cdk_command() -> str:
 
 
 def lambda_quota(ctx: DeploymentContext) -> list[Check]:
-    name = "Lambda concurrent executions"
     limit = int(ctx.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
     if limit >= _EXECUTIONS:
-        return [GROUP.ok(name, str(limit))]
-    slower = f"{limit}, for all functions of the account together: deployments will be slower"
-    return [GROUP.warn(name, slower, _RAISE.format(service="Lambda"), f"{_EXECUTIONS} or more")]
+        return [GROUP.ok(LAMBDA_QUOTA, str(limit))]
+    too_few = f"{limit}, for all functions of the account together: a deployment can fail because Lambda throttles its functions"
+    return [GROUP.fail(LAMBDA_QUOTA, too_few, _RAISE.format(service="Lambda"), f"{_EXECUTIONS} or more")]
 
 
 def glue_quotas(ctx: DeploymentContext) -> list[Check]:

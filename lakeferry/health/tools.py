@@ -93,8 +93,8 @@ def _fetch_problem(node_: Node, pin: str, root: Path) -> str:
 
 def check_file(plan: LoadedDeployment) -> list[Check]:
     deployment = plan.deployment
-    parts = {"topic": deployment.topics, "table": deployment.tables, "export": deployment.exports}
-    counts = ", ".join(f"{len(each)} {name}{'' if len(each) == 1 else 's'}" for name, each in parts.items())
+    numbers = {"topic": len(deployment.topics), "table": len(deployment.tables), "export": len(deployment.exports)}
+    counts = ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for name, number in numbers.items())
     return [FILE.ok("deployment file", f"deployments/{deployment.identity.stage}.toml: {counts}"), field_names(plan)]
 
 

@@ -41,7 +41,8 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     wanted = templates.read_stacks(cdk.folder, ctx.stacks)
     report("comparing")
     active = {name: stack for name, stack in deployed.items() if stack.is_active}
-    changes = Comparison(wanted, active).changes()
+    comparison = Comparison(wanted, active)
+    changes = comparison.changes()
     with translate_aws_errors("reading the events of the last deployment"):
         phases = [durations.phase(stack.name, changes, _last(ctx, deployed.get(stack.name))) for stack in wanted]
     return Plan(
@@ -50,6 +51,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         region=ctx.region,
         changes=changes,
         permissions=permissions.compare(wanted, active),
+        exports_in_use=comparison.exports_in_use(changes),
         settings=[one for stack in wanted if stack.name in active for one in _settings(stack, active[stack.name])],
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.loaded),

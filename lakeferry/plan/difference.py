@@ -6,6 +6,7 @@ through all stacks, which the templates alone don't show.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
@@ -80,6 +81,21 @@ class Change:
 
 
 @attrs.frozen
+class ExportInUse:
+    """A resource that would be replaced, and deployed stacks that import a value of it: CloudFormation refuses to change that."""
+
+    resource: TemplateResource
+    importers: list[str]
+
+    def __str__(self) -> str:
+        resource, importers = self.resource, ", ".join(self.importers)
+        return (
+            f"{resource.what} {resource.name} of {resource.stack} would be replaced. Other stacks import a value of it, "
+            f"and CloudFormation refuses to change that: {importers}"
+        )
+
+
+@attrs.frozen
 class _Pair:
     before: TemplateResource
     after: TemplateResource
@@ -98,6 +114,17 @@ class Comparison:
         changed = [self._changed(pair, replaced) for pair in self._pairs()]
         by_id = {change.resource.id: change for change in changed if change}
         return [change for stack in self.wanted for change in self._of_stack(stack, by_id)]
+
+    def exports_in_use(self, changes: Sequence[Change]) -> list[ExportInUse]:
+        """Return what makes CloudFormation refuse `changes`, after it has created the new objects."""
+        replaced = {change.resource.id: change.resource for change in changes if change.action is Action.REPLACE}
+        importers: dict[ResourceId, set[str]] = {}
+        for name, id in self._exports.items():
+            imported = json.dumps({"Fn::ImportValue": name})[1:-1]
+            users = {stack for stack, one in self.deployed.items() if stack != id[0] and imported in json.dumps(one.template)}
+            if id in replaced and users:
+                importers.setdefault(id, set()).update(users)
+        return [ExportInUse(replaced[id], sorted(users)) for id, users in importers.items()]
 
     def _of_stack(self, stack: SynthesizedStack, changed: Mapping[ResourceId, Change]) -> Iterator[Change]:
         before, after = self._old(stack.name), {one.logical_id: one for one in resources_of(stack.name, stack.template)}

@@ -11,7 +11,7 @@ import attrs
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lakeferry.output import Output
 from lakeferry.plan.cost import HOURS, Estimate
-from lakeferry.plan.difference import GRAVEST, Action, Change
+from lakeferry.plan.difference import GRAVEST, Action, Change, ExportInUse
 from lakeferry.plan.durations import Phase
 from lakeferry.plan.permissions import PermissionChange
 
@@ -46,6 +46,7 @@ class Plan:
     deployed: list[str]
     removed_from_file: list[str]
     permissions: list[PermissionChange] = attrs.field(factory=list)
+    exports_in_use: list[ExportInUse] = attrs.field(factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -69,6 +70,8 @@ def show(output: Output, plan: Plan) -> None:
     if plan.losses:
         output.print("DATA LOSS:", alarm=True)
         show_losses(output, plan)
+    for export in plan.exports_in_use:
+        output.print(f"CAN'T BE DEPLOYED: {export}", alarm=True)
     for system in _ORDER:
         _show_system(output, plan, system)
     _permissions(output, plan)
@@ -103,6 +106,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "changes": changes,
         "settings": [attrs.asdict(one) for one in plan.settings],
         "losses": [_as_document(change) for change in plan.losses],
+        "exports_in_use": [{"resource": one.resource.name, "importers": one.importers} for one in plan.exports_in_use],
         "permissions": [attrs.asdict(one) for one in plan.permissions],
         "removed_from_file": plan.removed_from_file,
         "phases": [attrs.asdict(phase) for phase in plan.phases],

@@ -31,6 +31,11 @@ FOREIGN_SUBJECT: Final = ErrorRow(
     "CFL-FOREIGN-SUBJECT",
     "Rename the topic, or delete the subject if nobody needs it, and deploy again. Lakeferry neither changes nor deletes it.",
 )
+FOREIGN_TOPIC: Final = ErrorRow(
+    "CFL-FOREIGN-TOPIC",
+    "Choose another name in the deployment file, or delete the topic if nobody needs its records, and deploy again. Lakeferry "
+    "neither changes nor deletes it.",
+)
 INVALID: Final = ErrorRow("CFL-INVALID", "Correct the value that the message names, and deploy again.")
 QUOTA: Final = ErrorRow("CFL-QUOTA", "Delete what isn't needed or ask Confluent for a higher quota, and deploy again.")
 RATE: Final = ErrorRow(
@@ -42,9 +47,18 @@ KEY_NOT_READY: Final = ErrorRow("CFL-KEY-NOT-READY", "Nothing; if the deployment
 CLUSTER_FAILED: Final = ErrorRow(
     "CFL-CLUSTER-FAILED", "Look at the cluster in the Confluent Cloud console; try another region or ask Confluent."
 )
-DELETION_PROTECTED: Final = ErrorRow("CFL-DELETION-PROTECTED", "Set deletion_protection to false, deploy, and destroy again.")
+DELETION_PROTECTED: Final = ErrorRow(
+    "CFL-DELETION-PROTECTED",
+    "Set deletion_protection to false, deploy, and destroy again. If the stack can't be updated because its creation failed, "
+    "remove the cluster's protection in the Confluent Cloud console instead of deploying.",
+)
 POOL_FAILED: Final = ErrorRow("CFL-POOL-FAILED", "Look at the pool in the Confluent Cloud console; try again or ask Confluent.")
 FLINK_FAILED: Final = ErrorRow("CFL-FLINK-FAILED", "Correct what the message names, and deploy again.")
+FLINK_STOPPED_RUNNING: Final = ErrorRow(
+    "CFL-FLINK-STOPPED-RUNNING",
+    "Correct what the message names. To start it again with an empty table, remove the statement and its topic from the "
+    "deployment file, deploy, add them again, and deploy.",
+)
 FLINK_TABLEFLOW: Final = ErrorRow(
     "CFL-FLINK-TABLEFLOW",
     "Undo the edit, and give the new version its own name and topic. Or remove [topics.tableflow] and what reads the "

@@ -19,7 +19,7 @@ from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.errors import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
 from lakeferry.health import aws, drift, status
-from lakeferry.inventory import CONFLUENT
+from lakeferry.inventory import AWS, CONFLUENT
 from lakeferry.output import Output
 from lakeferry.plan import build
 from lakeferry.plan.difference import Action
@@ -115,6 +115,12 @@ def test_all_missing_prerequisites_are_reported_together(stand_ins):
 def test_an_old_bootstrap_is_not_enough(ctx, bootstrapped):
     bootstrapped.put_parameter(Name=aws.BOOTSTRAP_PARAMETER, Value="5", Type="String", Overwrite=True)
     assert "version 5 (needed: 6 at least)" in refused(ctx).message
+
+
+@pytest.mark.usefixtures("bootstrapped")
+def test_an_account_with_too_few_concurrent_executions_is_not_ready(ctx, broken):
+    broken(AWS, status=200, path="/2016-08-19/account-settings", body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}))
+    assert "AWS: Lambda concurrent executions: 10, " in refused(ctx).message
 
 
 @pytest.mark.usefixtures("bootstrapped")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 import boto3
 import pytest
+from botocore.exceptions import WaiterError
 from leftovers import QUEUE, plant_at_vendors, plant_in_aws
 from resource_environment import ManualClock
 from stand_ins import Planter, Stacks
@@ -209,6 +210,22 @@ def test_a_protected_cluster_is_refused_whatever_the_file_says_now(ctx, stacks):
     with pytest.raises(CommandFailed) as refused:
         destroyed(ctx)
     assert (refused.value.code, "deletion_protection" in refused.value.hint) == ("DESTROY-PROTECTED", True)
+
+
+def test_a_protected_cluster_of_a_stack_whose_creation_failed_can_be_destroyed(ctx, stacks):
+    """Nobody can deploy that stack without the protection."""
+    cluster, broken = "lf1:kafka_cluster:KafkaCluster:0", {"Fn::ImportValue": "no-such-export"}
+    parameter = {"Type": "AWS::SSM::Parameter", "DependsOn": "Custom0", "Properties": {"Type": "String", "Value": broken}}
+    with pytest.raises(WaiterError, match="ROLLBACK_FAILED"):
+        stacks.make(
+            "confluent",
+            {"Broken": parameter},
+            known=[cluster],
+            refuses=[cluster],
+            type="Custom::LakeferryKafkaCluster",
+            deletion_protection="true",
+        )
+    destroy.require_possible(ctx, destroy.plan(ctx, inventory.collect(ctx)))
 
 
 def test_a_cluster_that_the_file_protects_is_refused(ctx, stacks):

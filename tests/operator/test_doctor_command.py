@@ -166,11 +166,11 @@ def test_unknown_quotas_are_a_warning(ctx, broken):
     assert ["doesn't list" in check.message for check in aws.glue_quotas(ctx)] == [True, True]
 
 
-def test_a_low_lambda_quota_is_a_warning(ctx, broken):
+def test_a_deployment_needs_more_concurrent_executions_than_a_new_account_has(ctx, broken):
     assert aws.lambda_quota(ctx)[0].result is Result.OK
     broken(AWS, status=200, path="/2016-08-19/account-settings", body=json.dumps({"AccountLimit": {"ConcurrentExecutions": 10}}))
     (check,) = aws.lambda_quota(ctx)
-    assert (check.result, check.message.startswith("10,")) == (Result.WARN, True)
+    assert (check.result, check.message.startswith("10,")) == (Result.FAIL, True)
 
 
 def bucket(ctx, name):

@@ -6,6 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import attrs
 import pytest
 import sqlglot
 from confluent_context import ENV, NAME, ORG, SA, STATEMENTS, context, listing, spec, wrote
@@ -89,6 +90,28 @@ def test_a_failed_statement_is_reported_and_a_stopped_one_started(server):
     assert body["spec"]["stopped"] is False
     assert body["metadata"]["resource_version"] == "7"
     assert "execution_mode" not in body["spec"]
+
+
+def test_a_statement_that_ran_is_not_created_again_because_its_undo_would_drop_its_records(server):
+    notes = {}
+    there(server, NOW, "RUNNING")
+    flink_statement.is_ready(context(server, notes=notes), statement_spec(), NOW)
+    there(server, NOW, "FAILED", detail="a record can't be read")
+    with pytest.raises(ResourceFailed, match="a record can't be read") as failed:
+        flink_statement.is_ready(context(server, notes=notes), statement_spec(), NOW)
+    assert (type(failed.value), failed.value.row.code) == (ResourceFailed, "CFL-FLINK-STOPPED-RUNNING")
+    back = attrs.evolve(context(server, notes=notes), rolling_back=lambda: True)
+    assert flink_statement.is_ready(back, statement_spec(), NOW) == {"name": NOW, "phase": "FAILED"}
+    assert wrote(server) == []
+
+
+def test_a_statement_that_is_created_again_has_not_run_yet(server):
+    notes = {"ran": NOW}
+    server.answers[f"POST {STATEMENTS}"] = (201, {})
+    flink_statement.create(context(server, notes=notes), statement_spec())
+    there(server, NOW, "FAILED")
+    with pytest.raises(NeedsReplacement):
+        flink_statement.is_ready(context(server, notes=notes), statement_spec(), NOW)
 
 
 def test_other_blanks_and_comments_change_nothing(server):

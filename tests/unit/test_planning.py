@@ -98,6 +98,22 @@ def test_replacing_a_cluster_replaces_its_objects_in_every_stack(templates):
     assert "LakeBucket9CD7BBD2" not in found
 
 
+@pytest.mark.parametrize(
+    ("part", "logical_id", "key", "value", "importers"),
+    [
+        ("confluent", "KafkaCluster", "availability", "MULTI_ZONE", ["exports", "operations", "snowflake"]),
+        ("snowflake", "Schema", "name", "EVENTS", ["operations"]),
+        ("confluent", "KafkaCluster", "max_ecku", "2", []),
+    ],
+)
+def test_a_value_that_other_stacks_import_can_not_be_replaced(templates, part, logical_id, key, value, importers):
+    after = copy.deepcopy(templates)
+    after[f"lakeferry-dev-{part}"]["Resources"][logical_id]["Properties"][key] = value
+    comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(templates))
+    found = {one.resource.logical_id: one.importers for one in comparison.exports_in_use(comparison.changes())}
+    assert found == ({logical_id: [f"lakeferry-dev-{each}" for each in importers]} if importers else {})
+
+
 def test_another_text_of_a_statement_drops_its_target(templates):
     def other(resources):
         properties = resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"]

@@ -1,10 +1,10 @@
-"""Subjects in a Schema Registry that deployments share."""
+"""Subjects in a Schema Registry that deployments share, and topics that a deployment didn't create."""
 
 from __future__ import annotations
 
 import pytest
 from confluent_environment import SCHEMA, WIDER, Organization
-from confluent_lives import cluster, registry_key
+from confluent_lives import cluster, kafka, registry_key
 
 from lambdas.shared.errors import Refused
 from simulators.confluent.schemas import Schema
@@ -49,6 +49,19 @@ def test_a_subject_that_somebody_created_after_ours_was_deleted_is_kept(org):
         one.create()
     one.delete()
     assert len(schemas.versions(SUBJECT)) == 1
+
+
+def test_an_existing_topic_is_neither_changed_nor_deleted(org):
+    where, _ = kafka(org)
+    given = {**where, "topic": "orders", "partitions": 1}
+    org.resource("topic", "SomebodyElses", **given).create()
+    (held,) = [each.topics for each in org.simulation.organization.clusters.values()]
+    one = org.resource("topic", "It", **given, config={"retention.ms": "1000"})
+    with pytest.raises(Refused, match="CFL-FOREIGN-TOPIC"):
+        one.create()
+    one.physical_id = "what CloudFormation makes up"
+    one.delete()
+    assert [(name, topic.settings.get("retention.ms")) for name, topic in held.items()] == [("orders", None)]
 
 
 @pytest.mark.parametrize(("permanently", "restorable"), [("false", [SUBJECT]), ("true", [])])

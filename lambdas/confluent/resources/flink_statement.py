@@ -25,6 +25,7 @@ TIMEOUT_SECONDS: Final = 3000.0
 _FAULT_PATIENCE: Final = 600.0
 _IDLE: Final = ("STOPPED", "COMPLETED", "FAILED")
 _UNDONE: Final = "undone"
+_RAN: Final = "ran"
 
 
 def create(context: Ctx, spec: FlinkStatementProps) -> str:
@@ -33,7 +34,8 @@ def create(context: Ctx, spec: FlinkStatementProps) -> str:
     if plane.read(_route(context, spec, _undo_name(name))) is not None:
         plane.delete(_route(context, spec, _undo_name(name)))
         raise InProgress(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being deleted")
-    context.notes.pop(_UNDONE, None)
+    for note in (_UNDONE, _RAN):
+        context.notes.pop(note, None)
     plane.post(_route(context, spec), _statement(context, spec, name, spec.sql))
     return name
 
@@ -42,12 +44,20 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
     actual = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
     phase = text(actual, "status", "phase")
     if phase in ("FAILED", "FAILING"):
-        reason = text(actual, "status", "detail")[:300]
-        raise NeedsReplacement(confluent_errors.FLINK_FAILED, f"statement {object_id} failed: {reason}", patience=_FAULT_PATIENCE)
+        what = f"statement {object_id} failed: {text(actual, 'status', 'detail')[:300]}"
+        if context.notes.get(_RAN) != object_id:
+            raise NeedsReplacement(confluent_errors.FLINK_FAILED, what, patience=_FAULT_PATIENCE)
+        # Its undo would drop the table with all that it has written. A rollback must not fail because of it either.
+        if not context.rolling_back():
+            raise ResourceFailed(confluent_errors.FLINK_STOPPED_RUNNING, what)
+        return {"name": object_id, "phase": phase}
     if phase == "STOPPED":
         _require_not_undone(context, spec, object_id)
         _put(context, spec, actual, stopped=False)
-    return {"name": object_id, "phase": phase} if phase in ("RUNNING", "COMPLETED", "DEGRADED") else None
+    if phase not in ("RUNNING", "COMPLETED", "DEGRADED"):
+        return None
+    context.notes[_RAN] = object_id
+    return {"name": object_id, "phase": phase}
 
 
 def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:

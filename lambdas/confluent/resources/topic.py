@@ -1,4 +1,8 @@
-"""A Kafka topic. Its name is the user's: the Iceberg table gets it too."""
+"""A Kafka topic. Its name is the user's: the Iceberg table gets it too.
+
+A topic doesn't name its owner, and deleting one deletes its records. So a topic belongs to the resource only if it didn't exist
+before the resource created it, which a note records. Any other topic is refused at create, and never changed or deleted.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = TopicProps
 TIMEOUT_SECONDS: Final = 2400.0
+_CREATED: Final = "topic"
 
 
 def create(context: Ctx, spec: TopicProps) -> str:
@@ -56,11 +61,19 @@ def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: TopicProps, known: str | None) -> list[str]:
-    return in_container(
-        context,
-        lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
-        lambda: [spec.topic] if _plane(context, spec).read(_route(spec)) is not None else [],
-    )
+    """Return the topic. Raises Refused if it exists and the resource didn't create it."""
+
+    def look() -> list[str]:
+        exists = _plane(context, spec).read(_route(spec)) is not None
+        if _CREATED not in context.notes and not known:
+            if exists:
+                raise Refused(confluent_errors.FOREIGN_TOPIC, f"topic {spec.topic}")
+            context.notes[_CREATED] = "new"
+        return [spec.topic] if exists else []
+
+    if context.deleting and _CREATED not in context.notes and not known:
+        return []
+    return in_container(context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look)
 
 
 def _set(spec: TopicProps, current: dict[str, dict[str, Any]]) -> Iterator[dict[str, str]]:

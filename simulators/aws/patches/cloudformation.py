@@ -13,6 +13,9 @@
   invocation twice more, and waits for the answer, not for the end of the function. Stock tries once, so that the stack waits for
   ServiceTimeout, an hour by default, and a function that hangs holds the stack until Lambda's timeout. Source: CloudFormation
   user guide, "How custom resources work"; Lambda developer guide, "Using AWS Lambda with AWS CloudFormation".
+- cfn_exports: An update that would change or remove an exported value fails while another stack imports it, and is rolled back.
+  Stock checks this only when the exporting stack is deleted. Source: CloudFormation user guide, "Get exported outputs from a
+  deployed CloudFormation stack".
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and cloudformation"`
 """
@@ -192,9 +195,34 @@ def execute_function(original: Callable[..., Any], func: dict[str, Any], event: 
     return {}
 
 
+EXPORTS = Patch("cfn_exports")
+
+
+@EXPORTS.replaces(
+    _STACKS, "_resolve_stack_outputs", "outputs_defs conditions resources param_values mappings stack_name stack_id"
+)
+def resolve_stack_outputs(
+    original: Callable[..., tuple[list[Any], dict[str, Any]]], *given: Any
+) -> tuple[list[Any], dict[str, Any]]:
+    """Raises ValueError, which fails the update, for an export in use that changes or goes."""
+    outputs, exports = original(*given)
+    cloudformation, handlers = ministack("services.cloudformation"), ministack("services.cloudformation.handlers")
+    stack_id = given[-1]
+    for name, before in cloudformation._exports.items():
+        after = exports.get(name)
+        if before["StackId"] != stack_id or (after and after["Value"] == before["Value"]):
+            continue
+        for importer, stack in cloudformation._stacks.items():
+            is_deleted = stack["StackStatus"] == "DELETE_COMPLETE"
+            if not is_deleted and stack["StackId"] != stack_id and name in handlers._imported_export_names(stack, importer):
+                raise ValueError(f"Export {name} cannot be {'updated' if after else 'deleted'} as it is in use by {importer}")
+    return outputs, exports
+
+
 PATCHES: Final = (
     DELETE_ORDER,
     FAILED_CREATE,
     IN_PROGRESS,
     CUSTOM_RESOURCES,
+    EXPORTS,
 )

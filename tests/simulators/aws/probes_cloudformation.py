@@ -1,5 +1,7 @@
 """Probes: how AWS differs from stock MiniStack in how CloudFormation creates, rolls back and deletes stacks."""
 
+import json
+
 from probe_kit import probe
 from rotation_kit import new_function
 from stack_kit import begin_stack, settled_events, status_of
@@ -139,3 +141,17 @@ def handler(event, context):
 @probe("cfn_custom_resources")
 def tries_a_function_again_that_failed_before_it_answered(aws):
     return status_of(aws, "Custom::Thing", ServiceToken=custom(aws, _FLAKY), ServiceTimeout=6) == "CREATE_COMPLETE"
+
+
+@probe("cfn_exports")
+def refuses_to_change_an_export_in_use(aws):
+    stacks = aws.client("cloudformation")
+    exporting = {"It": {"Value": {"Ref": "It"}, "Export": {"Name": "the-topic"}}}
+    name = begin_stack(aws, "AWS::SNS::Topic", outputs=exporting, TopicName="before")
+    settled_events(aws, name)
+    begin_stack(aws, "AWS::SSM::Parameter", Type="String", Value={"Fn::ImportValue": "the-topic"})
+    changed = {"It": {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": "after"}}}
+    stacks.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": changed, "Outputs": exporting}))
+    events = settled_events(aws, name)
+    (export,) = [each["Value"] for each in stacks.list_exports()["Exports"] if each["Name"] == "the-topic"]
+    return ("UPDATE_ROLLBACK_COMPLETE", name) in events and export.endswith(":before")

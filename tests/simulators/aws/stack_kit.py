@@ -40,11 +40,12 @@ class Stack:
         return json.dumps({"Resources": {"It": {"Type": self._type, "Properties": properties}}})
 
 
-def begin_stack(aws, resource_type, others=None, **properties):
+def begin_stack(aws, resource_type, others=None, outputs=None, **properties):
     """Begin to create a stack of this resource and others. Return its name."""
     name = f"to-fail-{next(_numbers)}"
     resources = {"It": {"Type": resource_type, "Properties": properties}, **(others or {})}
-    aws.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps({"Resources": resources}))
+    template = {"Resources": resources, "Outputs": outputs or {}}
+    aws.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
     return name
 
 
