@@ -85,7 +85,7 @@ def _drawn(template: Template) -> str:
     outside = sorted((start, end) for start, end in arrows if isinstance(end, str))
     others = sorted({end for _, end in outside})
     lines = ["flowchart LR", *_groups(Counter(boxes.values())), *(f'  {_id(other)}[["stack {other}"]]' for other in others)]
-    lines += [f"  {_id(function)} -->|makes| {_group(where)}" for function, where in sorted(set(_makers(resources, boxes)))]
+    lines += [f"  {_id(function)} -->|creates| {_group(where)}" for function, where in sorted(set(_makers(resources, boxes)))]
     lines += [f"  {_id(start)} --> {_id(end)}" for start, end in inside]
     lines += [f"  {_id(start)} -.-> {_id(end)}" for start, end in outside]
     return "\n".join(lines) + "\n"

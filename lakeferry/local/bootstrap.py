@@ -1,7 +1,7 @@
 """Set up a clone: `python3.11 -m lakeferry.local.bootstrap [flink] [glue6]`. Standard library only.
 
 Everything is installed into the clone: .venv (the app), .venv-aws (the embedded AWS), .jars (Iceberg for Spark) and, with
-`flink`, .venv-flink (Flink for the Confluent simulator, 0.7 GB; `make test` needs it). `glue6` adds .venv-glue6 (.venv with the
+`flink`, .venv-flink (Flink for the Confluent simulator, 0.8 GB; `make test` needs it). `glue6` adds .venv-glue6 (.venv with the
 Spark of Glue 6.0), which later calls keep up to date. Each part has a stamp with the hash of its sources, so a second call does
 nothing and needs no network.
 """

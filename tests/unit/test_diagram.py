@@ -59,7 +59,7 @@ def test_arrows_join_existing_boxes_and_names_are_unique(templates):
     for mermaid in diagram.draw(templates).values():
         named = re.findall(r"^\s+(?:subgraph )?(\w+)\[", mermaid, re.MULTILINE)
         assert len(named) == len(set(named))
-        arrows = re.findall(r"^  (\w+) (?:-->|-\.->|-->\|makes\|) (\w+)$", mermaid, re.MULTILINE)
+        arrows = re.findall(r"^  (\w+) (?:-->|-\.->|-->\|creates\|) (\w+)$", mermaid, re.MULTILINE)
         assert arrows
         assert {end for arrow in arrows for end in arrow} <= set(named)
         assert len(arrows) == mermaid.count("->")
@@ -73,7 +73,7 @@ def test_the_path_of_a_notification_is_drawn(templates):
 
 
 def test_the_functions_that_create_vendors_objects_are_drawn(templates):
-    assert "aws_lambda_function_confluentprovider -->|makes| at_confluent_cloud" in diagram.draw(templates)["confluent"]
+    assert "aws_lambda_function_confluentprovider -->|creates| at_confluent_cloud" in diagram.draw(templates)["confluent"]
 
 
 def test_an_arrow_that_a_longer_path_implies_is_left_out():
