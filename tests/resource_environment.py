@@ -63,7 +63,10 @@ class MemoryDocuments:
 
 
 class MemorySecrets:
-    """Implements two calls of Secrets Manager. `values` has the JSON of each existing secret, None for one without a value."""
+    """Implements two calls of Secrets Manager. `values` has the JSON of each existing secret, None for one without a value.
+
+    It keeps no earlier values; StagedSecrets does.
+    """
 
     def __init__(self, **values):
         self.values = dict(values)
@@ -73,7 +76,7 @@ class MemorySecrets:
 
     def get_secret_value(self, **asked):
         value = self.values.get(asked["SecretId"])
-        if value is None:
+        if value is None or asked.get("VersionStage", "AWSCURRENT") != "AWSCURRENT":
             raise _error("ResourceNotFoundException", "GetSecretValue")
         return {"SecretString": value}
 

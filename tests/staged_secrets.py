@@ -1,6 +1,7 @@
 """Secrets Manager in memory, as strict about versions and labels as AWS documents, and AWS's part in a rotation.
 
-A label is on one version at a time. A token is a version's id and is written once. Moving AWSCURRENT also moves AWSPREVIOUS.
+A label is on one version at a time, and a secret has 20 at most (AWS's user guide, "Quotas": staging labels attached across all
+versions of a secret). A token is a version's id and is written once. Moving AWSCURRENT also moves AWSPREVIOUS.
 RotateSecret labels a version without a value, and is refused while another rotation is in progress.
 """
 
@@ -13,6 +14,7 @@ from botocore.exceptions import ClientError
 
 CURRENT, PREVIOUS, PENDING = "AWSCURRENT", "AWSPREVIOUS", "AWSPENDING"
 DAY = 86400.0
+LABELS = 20
 STEPS = ("createSecret", "setSecret", "testSecret", "finishSecret")
 _numbers = itertools.count(1)
 
@@ -29,6 +31,9 @@ class Held:
 
     def labelled(self, label):
         return next((one for one, (_, labels, _) in self.versions.items() if label in labels), None)
+
+    def labels(self):
+        return [label for _, labels, _ in self.versions.values() for label in labels]
 
     def value(self, label):
         found = self.labelled(label)
@@ -163,6 +168,8 @@ class StagedSecrets:
             return
         if before is not None:
             held.versions[before][1].discard(stage)
+        elif len(held.labels()) == LABELS:
+            raise refused("LimitExceededException")
         one[1].add(stage)
         if stage == CURRENT:
             held.history.append((self._clock.time(), next(key for key, value in held.versions.items() if value is one)))

@@ -18,8 +18,9 @@ from lakeferry.deployment.context import DeploymentContext, open_context
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.output import Output, Reporter, format_duration, program_name
-from lambdas.rotation.versions import CURRENT, PENDING, Described, SecretVersions
+from lambdas.rotation.versions import PENDING, Described, SecretVersions
 from lambdas.shared.aws import error_code
+from lambdas.shared.secrets import CURRENT
 
 _COLUMNS: Final = ["secret", "age", "next rotation", "live key", "where", "other keys", ""]
 _YES: Final = ("y", "yes")

@@ -14,8 +14,8 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lambdas.shared.aws import error_code
 from lambdas.shared.redaction import Secret
+from lambdas.shared.secrets import CURRENT
 
-CURRENT: Final = "AWSCURRENT"
 #: The label of a generated key pair that the vendor doesn't have yet.
 GENERATED: Final = "LAKEFERRY_GENERATED"
 _ABSENT: Final = "ResourceNotFoundException"

@@ -17,11 +17,11 @@ from lakeferry.errors import CommandFailed
 from lakeferry.health import aws, doctor, runner
 from lakeferry.health.runner import Probe
 from lambdas.shared.aws import error_code
+from lambdas.shared.secrets import CURRENT
 
 #: Of the doctor's groups, those in which nothing may be wrong: a deployment would fail after minutes.
 _GROUPS: Final = ("storage", "Confluent", "Snowflake")
 _ABSENT: Final = ("ParameterNotFound", "ResourceNotFoundException")
-_CURRENT: Final = "AWSCURRENT"
 
 
 @attrs.frozen
@@ -90,5 +90,5 @@ def _secret(ctx: DeploymentContext, name: str, fix: str) -> Iterator[Missing]:
     labels = [label for each in (secret.get("VersionIdsToStages") or {}).values() for label in each]
     if secret.get("DeletedDate"):
         yield Missing(f"secret {name} is about to be deleted", f"`aws secretsmanager restore-secret --secret-id {name}`")
-    elif _CURRENT not in labels:
+    elif CURRENT not in labels:
         yield Missing(f"there is no key in secret {name}" if secret else f"there is no secret {name}", fix)

@@ -182,10 +182,14 @@ class Lease:
         own = self.state
 
         def merge(stored: ResourceState | None) -> ResourceState:
-            if stored is None or stored.lease_owner != self.owner:
-                raise StaleRequest(errors.OVERTAKEN, "the lease has passed to another invocation")
-            progress = own.progress if stored.request_id == own.request_id else stored.progress
-            return attrs.evolve(stored, facts=own.facts, progress=progress, lease_owner=owner)
+            if stored is not None:
+                progress = own.progress if stored.request_id == own.request_id else stored.progress
+                merged = attrs.evolve(stored, facts=own.facts, progress=progress, lease_owner=owner)
+                if stored.lease_owner == self.owner:
+                    return merged
+                if merged == stored:  # the release was written before, and its answer was lost
+                    return stored
+            raise StaleRequest(errors.OVERTAKEN, "the lease has passed to another invocation")
 
         kept = self.states.change(self.key, merge)
         if kept.request_id != own.request_id:

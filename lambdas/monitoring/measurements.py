@@ -23,6 +23,7 @@ from lambdas.monitoring.settings import MonitoredExport
 from lambdas.shared.aws import aws_call, error_code
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.s3 import Objects
+from lambdas.shared.secrets import CURRENT
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
 
@@ -277,11 +278,11 @@ class ExportResults:
         return {listed.key.removeprefix(prefix).removesuffix(".json") for listed in self.objects.list(prefix)}
 
 
-def unconfirmed(sns: SNSClient, export: MonitoredExport) -> float:
+def unconfirmed(sns: SNSClient, topic: str, recipients: int) -> float:
     """Return how many recipients get nothing: they never confirmed, or unsubscribed. SNS forgets them after two days."""
-    with aws_call(f"reading topic {export.topic}"):
-        attributes = sns.get_topic_attributes(TopicArn=export.topic)["Attributes"]
-    return float(max(0, export.recipients - int(attributes.get("SubscriptionsConfirmed") or 0)))
+    with aws_call(f"reading topic {topic}"):
+        attributes = sns.get_topic_attributes(TopicArn=topic)["Attributes"]
+    return float(max(0, recipients - int(attributes.get("SubscriptionsConfirmed") or 0)))
 
 
 def _rule(export: MonitoredExport) -> WindowRule:
@@ -290,9 +291,6 @@ def _rule(export: MonitoredExport) -> WindowRule:
     except BadFile as bad:
         raise LakeferryError(monitoring_errors.CONTRACT, str(bad)) from None
     return attrs.evolve(rule, first=date.fromisoformat(export.first_day)) if export.first_day else rule
-
-
-_CURRENT: Final = "AWSCURRENT"
 
 
 @attrs.frozen
@@ -306,7 +304,7 @@ class SecretKeys:
         with aws_call(f"listing the versions of secret {secret}"):
             versions = self.client.list_secret_version_ids(SecretId=secret)["Versions"]
         for version in versions:
-            if _CURRENT in version.get("VersionStages", []):
+            if CURRENT in version.get("VersionStages", []):
                 return (self.now() - float(version["CreatedDate"].timestamp())) / DAY
         raise LakeferryError(monitoring_errors.NO_VALUE, f"secret {secret}")
 

@@ -21,10 +21,10 @@ from lambdas.confluent.resources.api_key import ROTATED, is_managed
 from lambdas.confluent.secret_fields import DISPLAY_NAME, with_key
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.steps import LiveKey, Replaced
-from lambdas.rotation.versions import CURRENT, PENDING, PREVIOUS, RotationContext, Version
+from lambdas.rotation.versions import PENDING, RotationContext, Version
 from lambdas.shared.errors import Denied, Refused
 from lambdas.shared.redaction import ApiKey, Secret
-from lambdas.shared.secrets import KEY_ID, KEY_SECRET
+from lambdas.shared.secrets import CURRENT, KEY_ID, KEY_SECRET, PREVIOUS
 
 _ROUTE: Final = "/iam/v2/api-keys"
 _DESCRIPTION: Final = "Made by Lakeferry's rotation"

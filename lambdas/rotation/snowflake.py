@@ -176,8 +176,8 @@ class SnowflakeKeyPair:
         """Return whether the grace of a replaced key is over; None if the secret never had it."""
         if fingerprint == self._keys.fingerprint(context.previous):
             return context.previous_is_revocable
-        # A version without a label: of an abandoned rotation, or of an old one.
-        was_managed = any(self._keys.fingerprint(version) == fingerprint for version in context.versions.unlabelled())
+        # Another version: of an abandoned rotation, or of an old one.
+        was_managed = any(self._keys.fingerprint(version) == fingerprint for version in context.versions.others())
         return context.older_are_revocable if was_managed else None
 
 

@@ -14,7 +14,6 @@ import attrs
 
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation.versions import (
-    CURRENT,
     DAY,
     PENDING,
     Described,
@@ -28,7 +27,7 @@ from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import InProgress, LakeferryError, OutOfTime, RateLimited, Refused, Transient
 from lambdas.shared.log import Log
 from lambdas.shared.redaction import Secret
-from lambdas.shared.secrets import KEY_ID, KEY_SECRET
+from lambdas.shared.secrets import CURRENT, KEY_ID, KEY_SECRET
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
@@ -256,6 +255,8 @@ class Rotation:
         if strategy.is_outdated(context, pending):
             self._give_up(context, strategy, pending)
         self._verify(context, strategy, pending)
+        # Snowflake's two slots now have the pending and the current key. Other keys of Confluent are found by their names.
+        context.versions.remove_old_times(context.described.stages)
         if context.needs_time_label(pending):
             context.versions.label_time(context.token, context.now())
         try:

@@ -1,9 +1,10 @@
 """The versions of a secret with their staging labels, and which of their keys may be revoked.
 
-A key may be revoked when its grace, counted from its replacement, is over. That time is not stored, so there is a bound: the
-current version became current when Secrets Manager ended its rotation, and no later than PENDING_LIFE after it was created. An
-older version, of a rotation that failed for a while, gets a label with the time before it becomes current, and the bound starts
-there. The key before the previous one was replaced before that one was.
+A replaced key may be revoked when its grace is over. The grace begins when the next version becomes current. Secrets Manager
+stores that time for the last rotation only. For any other version, the latest possible time counts: PENDING_LIFE after the
+version was created. If a rotation takes longer than that, its version gets a label with the time just before it becomes current,
+and PENDING_LIFE counts from that time. Keys older than the previous one were replaced when the previous version became current,
+or earlier.
 """
 
 from __future__ import annotations
@@ -22,14 +23,13 @@ from lambdas.rotation import errors as rotation_errors
 from lambdas.shared.aws import DENIED, FINAL, aws_call, raise_instead
 from lambdas.shared.errors import ErrorRow, Refused
 from lambdas.shared.redaction import Secret
-from lambdas.shared.secrets import NOT_SECRET
+from lambdas.shared.secrets import CURRENT, NOT_SECRET, PREVIOUS
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
-CURRENT: Final = "AWSCURRENT"
-PREVIOUS: Final = "AWSPREVIOUS"
 PENDING: Final = "AWSPENDING"
+_STAGES: Final = frozenset({CURRENT, PREVIOUS, PENDING})
 _TIME_LABEL: Final = "LAKEFERRY-SINCE-"
 _MISSING: Final = "ResourceNotFoundException"
 _RATE: Final = re.compile(r"rate\((\d+) (hour|day)s?\)")
@@ -122,23 +122,33 @@ class SecretVersions:
                 SecretId=self.secret_id, VersionStage=f"{_TIME_LABEL}{int(now)}", MoveToVersionId=token
             )
 
+    def remove_old_times(self, stages: Mapping[str, tuple[str, ...]]) -> None:
+        """Remove the time labels of versions that are neither current, previous nor pending: a secret has at most 20 labels."""
+        for version, labels in stages.items():
+            for label in labels if _STAGES.isdisjoint(labels) else ():
+                if label.startswith(_TIME_LABEL):
+                    self._remove_label(version, label)
+
     def give_up(self, token: str) -> None:
         """Remove the label of the pending version."""
-        with self._calling("removing a label of a version of", rotation_errors.NOT_MOVED):
-            self.client.update_secret_version_stage(SecretId=self.secret_id, VersionStage=PENDING, RemoveFromVersionId=token)
+        self._remove_label(token, PENDING)
 
-    def unlabelled(self) -> Iterator[Version]:
-        """Yield the versions without labels that Secrets Manager still has."""
+    def others(self) -> Iterator[Version]:
+        """Yield the versions that Secrets Manager still has and that are neither current, previous nor pending."""
         parameters: dict[str, Any] = {"SecretId": self.secret_id, "IncludeDeprecated": True}
         while True:
             with aws_call(f"listing the versions of secret {self.secret_id}"):
                 page = self.client.list_secret_version_ids(**parameters)
             for listed in page.get("Versions") or []:
-                if not listed.get("VersionStages") and (version := self.read(str(listed["VersionId"]))):
+                if _STAGES.isdisjoint(listed.get("VersionStages") or ()) and (version := self.read(str(listed["VersionId"]))):
                     yield version
             if not page.get("NextToken"):
                 return
             parameters["NextToken"] = page["NextToken"]
+
+    def _remove_label(self, version: str, label: str) -> None:
+        with self._calling("removing a label of a version of", rotation_errors.NOT_MOVED):
+            self.client.update_secret_version_stage(SecretId=self.secret_id, VersionStage=label, RemoveFromVersionId=version)
 
     def _read(self, version: str) -> Version | None:
         try:
@@ -238,7 +248,7 @@ class RotationContext:
 
     @property
     def older_are_revocable(self) -> bool:
-        """Return whether keys without a label may be revoked. Before the first rotation, none was ever replaced."""
+        """Return whether keys older than the previous one may be revoked. Before the first rotation, none was ever replaced."""
         return self.previous is None or self.now() >= self._replaced_by(self.previous, None) + self.policy.grace
 
     def _replaced_by(self, successor: Version, rotated: float | None) -> float:

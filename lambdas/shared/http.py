@@ -167,9 +167,6 @@ class Session:
         if adapter:
             self._requests.mount("http://", adapter)
 
-    def close(self) -> None:
-        self._requests.close()
-
     def call(
         self,
         method: str,

@@ -27,6 +27,8 @@ NOT_SECRET: Final = frozenset(
     "organization.id environment.id endpoint kafka.cluster.id catalog.uri account user host role warehouse namespace "
     "publicKey fingerprint snowflake_account_identifier snowflake_service_user snowflake_rsa_public_key_1_pem".split()
 )
+CURRENT: Final = "AWSCURRENT"
+PREVIOUS: Final = "AWSPREVIOUS"
 _MISSING: Final = "ResourceNotFoundException"
 _TOKENS: Final = uuid.UUID("6f0e1c9a-43f3-4d5e-9a44-7b5f7d1b2a10")
 
@@ -35,11 +37,11 @@ _TOKENS: Final = uuid.UUID("6f0e1c9a-43f3-4d5e-9a44-7b5f7d1b2a10")
 class SecretStore:
     client: SecretsManagerClient
 
-    def read(self, secret_id: str) -> dict[str, Secret]:
-        """Return the current value; empty if there is no value, or no such secret. Raises NotFound unless it is a JSON object."""
+    def read(self, secret_id: str, stage: str = CURRENT) -> dict[str, Secret]:
+        """Return the value; empty if there is no value, or no such secret. Raises NotFound unless it is a JSON object."""
         try:
             with aws_call(f"reading secret {secret_id}"), raise_instead((_MISSING,), KeyError):
-                text = str(self.client.get_secret_value(SecretId=secret_id)["SecretString"])
+                text = str(self.client.get_secret_value(SecretId=secret_id, VersionStage=stage)["SecretString"])
         except KeyError:
             return {}
         try:

@@ -203,13 +203,6 @@ class ExternalVolumeProps(Properties[ExternalVolumeOutputs]):
         yield from role_problems(self.role_arn)
 
 
-GLUE: Final = "glue_iceberg_rest"
-#: Other sources of a catalog, and why they are not used.
-REFUSED_SOURCES: Final = {
-    "glue": "Snowflake's older Glue integration accepts no chosen external id: each time it is created again, the role's trust "
-    "policy is wrong; nor can a linked database use it",
-    "tableflow": "Tableflow's own catalog needs an API key in the statement and in Snowflake, where rotation can't replace it",
-}
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
 
@@ -228,14 +221,11 @@ class CatalogIntegrationProps(Properties[CatalogIntegrationOutputs]):
     region: str = prop("The region of the Glue catalog.")
     account_id: str = prop("The AWS account of the Glue catalog, twelve digits.")
     namespace: str = prop("The Glue database: the Kafka cluster's id, lkc-…, unless another one was chosen.")
-    source: str = prop("Source of the catalog; others are refused, with the reason.", default=GLUE)
     refresh_seconds: int = prop(
         "Seconds between two checks for new snapshots. Tableflow writes one every few minutes.", default=60
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        if self.source != GLUE:
-            yield "source", REFUSED_SOURCES.get(self.source, f"{self.source!r} is not {GLUE}")
         if not _REGION.fullmatch(self.region):
             yield "region", f"{self.region!r} is not a region of AWS"
         if not re.fullmatch(r"[0-9]{12}", self.account_id):

@@ -14,7 +14,7 @@ import attrs
 
 from lambdas.shared import errors
 from lambdas.shared.errors import NotFound
-from lambdas.shared.secrets import SecretStore
+from lambdas.shared.secrets import CURRENT, SecretStore
 from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
 
@@ -72,9 +72,9 @@ def read_pair(store: SecretStore, secret_id: str) -> KeyPair:
     return pair
 
 
-def held_pair(store: SecretStore, secret_id: str) -> KeyPair | None:
+def held_pair(store: SecretStore, secret_id: str, stage: str = CURRENT) -> KeyPair | None:
     """Return the key pair, or None if the secret has no private key yet. Raises NotFound for an unusable one."""
-    stored = store.read(secret_id)
+    stored = store.read(secret_id, stage)
     if PRIVATE_KEY not in stored:
         return None
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 
+import attrs
 import pytest
 from confluent_context import ENV, KAFKA, KEY, LKC, NAME, ORG, SA, STATEMENTS, cloud, context, listing, spec, wrote
 
@@ -197,6 +198,34 @@ def test_update_brings_the_secret_s_other_fields_up_to_date_and_writes_nothing_e
     api_key.update(ctx, key_spec(), "KEY")
     assert len(ctx.secrets.client.tokens) == tokens
     assert wrote(server) == []
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_fields_that_somebody_added_to_the_secret_stay(server, lost):
+    """`api.key` is a field of other services' secrets: a rotation changes it too."""
+    added = {"added": "stays", "api.key": "KEY"}
+    ctx = context(server, filled=json.dumps({**KEY, **added, "bootstrap.servers": "old:9092"}))
+    if lost:
+        making(server)
+        api_key.create(ctx, key_spec())
+    else:
+        server.answers[f"GET {KEYS}"] = listing(listed("KEY"))
+        api_key.update(ctx, key_spec(), "KEY")
+    id = "NEW" if lost else "KEY"
+    wanted = {"added": "stays", "api.key": id, "apiKey": id, "sasl.username": id, "bootstrap.servers": "broker:9092"}
+    assert stored(ctx) | wanted == stored(ctx)
+    tokens = len(ctx.secrets.client.tokens)
+    server.answers[f"GET {KEYS}"] = listing(listed(id))
+    api_key.update(ctx, key_spec(), id)
+    assert len(ctx.secrets.client.tokens) == tokens
+
+
+def test_a_field_that_the_properties_no_longer_give_is_removed(server):
+    server.answers[f"GET {KEYS}"] = listing(listed("KEY", resource="aws.eu-west-1"))
+    ctx = context(server, filled=json.dumps({**KEY, "added": "stays", "compute.pool.id": "lfcp-1"}))
+    api_key.update(ctx, attrs.evolve(key_spec("flink"), compute_pool_id=""), "KEY")
+    assert stored(ctx)["added"] == "stays"
+    assert "compute.pool.id" not in stored(ctx)
 
 
 def test_update_finds_that_a_key_is_gone(server):

@@ -162,16 +162,13 @@ def test_a_location_that_snowflake_cannot_read_is_refused(url):
 @pytest.mark.parametrize(
     ("given", "expected_message"),
     [
-        ({"source": "glue"}, "accepts no chosen external id"),
-        ({"source": "tableflow"}, "API key in the statement"),
-        ({"source": "other"}, "is not glue_iceberg_rest"),
         ({"region": "eu"}, "is not a region"),
         ({"account_id": "1234"}, "is not an AWS account id"),
         ({"refresh_seconds": "5"}, "must be 30 to 86400"),
         ({"role_arn": "arn:aws:iam::1:role/x"}, "not the ARN of an IAM role"),
     ],
 )
-def test_another_kind_of_catalog_is_refused_with_the_reason(given, expected_message):
+def test_a_catalog_that_can_not_exist_is_refused_with_the_reason(given, expected_message):
     with pytest.raises(BadProperties, match=expected_message):
         spec(catalog_integration, **{**INTEGRATION, **given})
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import json
 
+import attrs
 import pytest
-from resource_environment import MemorySecrets
+from resource_environment import ManualClock, MemorySecrets
 from snowflake_context import DONE, MARK, OWN, context, failure, pair, result, row, script, sent, spec, value, written
+from staged_secrets import CURRENT, PREVIOUS, StagedSecrets, token
 
 from lambdas.shared.errors import BadProperties, InProgress, NotFound, Refused, ResourceMissing, Transient
 from lambdas.shared.redaction import Secret
@@ -46,6 +48,12 @@ def there(server, **answers):
 
 def kept(held_context):
     return held_context.secrets.client.fields("reader")
+
+
+def about(value):
+    """Return whose key a secret's value has, and which."""
+    fields = json.loads(value)
+    return fields["user"], keypair.load(Secret(fields["privateKey"])).fingerprint
 
 
 def test_a_pair_is_generated_stored_and_registered(server):
@@ -178,6 +186,64 @@ def test_a_key_in_a_slot_is_never_overwritten(server):
     with pytest.raises(Refused, match=r"SNF-KEY-SLOTS .*SHA256:a and SHA256:b"):
         user.update(context(server, reader=held()), spec(user, **GIVEN), OWN)
     assert written(server) == []
+
+
+def test_without_a_slot_for_a_new_key_the_secret_is_left_as_it_is(server):
+    there(server, **{"DESC USER": described(RSA_PUBLIC_KEY_FP="SHA256:a", RSA_PUBLIC_KEY_2_FP="SHA256:b")})
+    held_context = context(server, reader=held(name="OTHER"))
+    with pytest.raises(Refused, match="SNF-KEY-SLOTS"):
+        user.update(held_context, spec(user, **GIVEN), OWN)
+    assert about(held_context.secrets.client.values["reader"]) == ("OTHER", pair().fingerprint)
+
+
+def replaced(server, *values):
+    """Return a context whose secret has had these values, and its secret."""
+    secrets = StagedSecrets(ManualClock())
+    secret = secrets.new("reader")
+    for each in values:
+        secrets.put_secret_value(SecretId="reader", ClientRequestToken=token(), SecretString=each)
+    return attrs.evolve(context(server), secrets=SecretStore(secrets)), secret
+
+
+@pytest.mark.parametrize(("owner", "other_slot"), [("OTHER", "SHA256:a"), ("OTHER", "null"), (OWN, "SHA256:a")])
+def test_the_key_before_is_used_again_where_it_is_in_a_slot_and_the_secret_s_can_t_be(server, owner, other_slot):
+    there(server, **{"DESC USER": described(RSA_PUBLIC_KEY_FP=other_slot, RSA_PUBLIC_KEY_2_FP=pair().fingerprint)})
+    changed, secret = replaced(server, held(), held(pair(2), name=owner))
+    for _ in range(2):
+        user.update(changed, spec(user, **GIVEN), OWN)
+    assert written(server) == []
+    assert about(secret.value(CURRENT)) == (OWN, pair().fingerprint)
+    assert about(secret.value(PREVIOUS)) == (owner, pair(2).fingerprint)
+
+
+def test_the_key_before_is_not_used_again_where_the_secret_s_can_be_set(server):
+    there(server, **{"DESC USER": described(RSA_PUBLIC_KEY_FP=pair().fingerprint, RSA_PUBLIC_KEY_2_FP="null")})
+    changed, secret = replaced(server, held(), held(pair(2)))
+    user.update(changed, spec(user, **GIVEN), OWN)
+    assert written(server) == [f"ALTER USER \"{OWN}\" SET RSA_PUBLIC_KEY_2='{pair(2).public}'"]
+    assert about(secret.value(CURRENT)) == (OWN, pair(2).fingerprint)
+
+
+@pytest.mark.parametrize("before", ["[1]", "canary", "{}", '{"privateKey": "canary"}'])
+def test_a_value_before_without_a_key_counts_as_none(server, before):
+    there(server, **{"DESC USER": described(RSA_PUBLIC_KEY_2_FP="null")})
+    changed, secret = replaced(server, before, held(pair(2), name="OTHER"))
+    user.update(changed, spec(user, **GIVEN), OWN)
+    assert about(secret.value(CURRENT))[1] not in (pair().fingerprint, pair(2).fingerprint)
+    assert len(written(server)) == 1
+
+
+def test_fields_that_somebody_added_to_the_secret_stay(server):
+    there(server, **{"DESC USER": described(RSA_PUBLIC_KEY_2_FP="null")})
+    for now in (held(warehouse="OLD", added="stays"), held(name="OTHER", added="stays")):
+        held_context = context(server, reader=now)
+        user.update(held_context, spec(user, **GIVEN), OWN)
+        assert kept(held_context)["added"] == "stays"
+        assert (kept(held_context)["user"], kept(held_context)["warehouse"]) == (OWN, "W")
+    held_context = context(script(server), reader=held(name="OTHER", added="stays", passphrase="canary"))
+    user.create(held_context, spec(user, secret="reader"))
+    assert kept(held_context)["added"] == "stays"
+    assert not kept(held_context).keys() & {"role", "warehouse", "namespace", "passphrase"}
 
 
 def test_other_fields_of_the_secret_follow_the_properties(server):

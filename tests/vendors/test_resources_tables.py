@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
+import boto3
 import pytest
+from confluent_environment import Organization
 
 from lambdas import contract
 from lambdas.custom_resources.request import CloudFormationStacks
 from lambdas.custom_resources.state import DynamoDocuments, Versioned
+from lambdas.handlers.runtime import AWS_CONFIG
 from lambdas.shared.errors import NotFound, Refused
 from lambdas.shared.secrets import SecretStore
+from simulators.core.faults import FaultClient
 
 
 @pytest.fixture
@@ -36,6 +41,36 @@ def test_a_document_is_written_only_over_the_version_that_was_read(table):
     assert documents.read("a") == Versioned({"n": 2}, 2)
     item = table.get_item(TableName="ledger", Key={"id": {"S": "a"}})["Item"]
     assert item[contract.STATE_EXPIRY] == {"N": "1800000000"}
+
+
+@pytest.fixture
+def org(aws, table):
+    """An organization whose states are in the embedded AWS. Calls are repeated as in Lambda."""
+    org = Organization()
+    where = {"endpoint_url": aws.server.url, "region_name": aws.server.region}
+    client = boto3.client("dynamodb", **where, aws_access_key_id="test", aws_secret_access_key="test", config=AWS_CONFIG)
+    org.invocations.documents = DynamoDocuments(client, "ledger")
+    yield org
+    org.close()
+
+
+def test_a_lost_answer_of_any_write_fails_no_resource(aws, org):
+    """boto3 then sends the write again, and its condition no longer holds."""
+    faults = FaultClient(aws.server.url)
+    lost = {"fault": "effect_then_reset", "headers": {"x-amz-target": "DynamoDB_20120810.PutItem"}}
+    try:
+        for number in itertools.count(1):
+            one = org.resource("service_account", f"Number{number}")
+            faults.rule({**lost, "nth": number})
+            one.create()
+            assert [id for kind, id in org.objects() if kind == "service_accounts"] == [one.outputs["id"]]
+            one.delete()
+            (rule,) = faults.state()["rules"]
+            if not rule["hits"]:
+                break
+    finally:
+        faults.clear()
+    assert number > 5
 
 
 def test_a_table_that_is_gone_is_reported(aws):

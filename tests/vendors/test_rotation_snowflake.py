@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from rotation_environment import ROTATION_ROLE, USER, RotationEnvironment, pair_of, pool
-from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
+from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, token
 
 from lambdas.rotation.versions import DAY
 from lambdas.shared.errors import LakeferryError, Refused
@@ -290,6 +290,44 @@ def test_a_deployment_that_renames_the_warehouse_during_a_rotation_is_not_undone
     assert env.accepts(value)
     env.rotate("snowflake")
     assert env.fields("snowflake")["warehouse"] == "RENAMED"
+
+
+def rotate_slowly(env):
+    """Rotate in more than a day: Snowflake refused the new key for that long."""
+    version = env.secrets.start("snowflake")
+    for step in STEPS[:2]:
+        env.step("snowflake", step, version)
+    env.clock.sleep(26 * 3600)
+    env.rotate("snowflake", version)
+    return version
+
+
+def test_a_key_whose_version_has_nothing_but_a_time_label_is_revoked_after_its_grace(env):
+    """A deployment that changes other fields makes the version of the replaced key the one before the previous one."""
+    held, version = env.secrets.all["snowflake"], rotate_slowly(env)
+    replaced = env.id_of(env.fields("snowflake"))
+    env.clock.sleep(31 * DAY)
+    env.rotate("snowflake")
+    changed = {**env.fields("snowflake"), "warehouse": "RENAMED"}
+    env.secrets.put_secret_value(SecretId="snowflake", ClientRequestToken=token(), SecretString=json.dumps(changed))
+    assert len(held.versions[version][1]) == 1
+    env.clock.sleep(8 * DAY - 3600)
+    asked = {"operation": "revoke_expired", "secrets": ["snowflake"]}
+    (result,) = env.ask(**asked)["secrets"]
+    assert (result["revoked"], result["unmanaged"]) == ([], [])
+    env.clock.sleep(3600)
+    (result,) = env.ask(**asked)["secrets"]
+    assert (result["revoked"], result["unmanaged"]) == ([replaced], [])
+    env.rotate("snowflake")
+    assert env.accepts(changed)
+    assert not held.versions[version][1]
+
+
+def test_a_secret_keeps_few_labels_however_many_rotations_take_long(env):
+    for _ in range(25):
+        rotate_slowly(env)
+        env.clock.sleep(31 * DAY)
+    assert len(env.secrets.all["snowflake"].labels()) <= 5
 
 
 def test_a_pending_key_that_can_not_be_read_is_given_up(env):

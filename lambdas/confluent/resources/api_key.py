@@ -6,6 +6,7 @@ name: the resource's own or, for those that rotation created, that name, a slash
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
@@ -16,7 +17,7 @@ from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.key_services import Target
 from lambdas.confluent.lookup import Ctx, in_container
 from lambdas.confluent.properties import ApiKeyProps
-from lambdas.confluent.secret_fields import Connection, fields
+from lambdas.confluent.secret_fields import Connection, fields, with_key
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, Refused, ResourceMissing
 from lambdas.shared.redaction import ApiKey, Secret
@@ -30,17 +31,19 @@ SUCCESSES: Final = 2
 #: Between the resource's name and rotation's token in a display name.
 ROTATED: Final = "/"
 _ROUTE: Final = "/iam/v2/api-keys"
+#: A connection that has every field.
+_EVERYTHING: Final = Connection(*("any" for _ in attrs.fields(Connection)))
 
 
 def create(context: Ctx, spec: ApiKeyProps) -> str:
-    connection = _connection(context, spec)
+    connection, stored = _connection(context, spec), _revealed(context, spec)
     for lost in _listed(context, spec):
         if text(lost, "spec", "display_name") == context.name:
             context.vendor.cloud.delete(_ROUTE + path(text(lost, "id")))
     created = context.vendor.cloud.post(_ROUTE, {"spec": _wanted(context, spec)})
     key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
     try:
-        context.secrets.write(spec.secret, fields(spec.service, key, connection), version=key.id)
+        context.secrets.write(spec.secret, _filled(spec, stored, key, connection), version=key.id)
     except Refused:
         context.vendor.cloud.delete(_ROUTE + path(key.id))
         raise
@@ -65,8 +68,9 @@ def update(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
         raise ResourceMissing(errors.VANISHED, f"key {object_id} or its secret is not there")
     if isinstance(context.previous, ApiKeyProps) and context.previous.description != spec.description:
         context.vendor.cloud.patch(_ROUTE + path(live.id), {"spec": {"description": spec.description}})
-    wanted = fields(spec.service, live, _connection(context, spec))
-    if {name: value.reveal() for name, value in context.secrets.read(spec.secret).items()} != wanted:
+    stored = _revealed(context, spec)
+    wanted = _filled(spec, stored, live, _connection(context, spec))
+    if stored != wanted:
         context.secrets.write(spec.secret, wanted, version=f"{live.id}/{context.clock.time()}")
 
 
@@ -97,6 +101,17 @@ def is_managed(display_name: str, name: str) -> bool:
 
 def _connection(context: Ctx, spec: ApiKeyProps) -> Connection:
     return attrs.evolve(key_services.connection(context.vendor, _target(spec)), display_name=context.name)
+
+
+def _revealed(context: Ctx, spec: ApiKeyProps) -> dict[str, str]:
+    return {name: value.reveal() for name, value in context.secrets.read(spec.secret).items()}
+
+
+def _filled(spec: ApiKeyProps, stored: Mapping[str, str], key: ApiKey, connection: Connection) -> dict[str, str]:
+    """Return the secret's fields with this key. Fields that somebody added stay."""
+    own = fields(spec.service, key, _EVERYTHING)
+    added = {name: value for name, value in stored.items() if name not in own}
+    return {**with_key(added, key), **fields(spec.service, key, connection)}
 
 
 def _stored(context: Ctx, spec: ApiKeyProps, listed: list[dict[str, Any]]) -> ApiKey | None:

@@ -6,11 +6,13 @@ keys in turn; either may have the secret's key.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from lambdas.shared import errors
-from lambdas.shared.errors import Denied, InProgress, Refused, ResourceMissing
+from lambdas.shared.errors import Denied, InProgress, NotFound, Refused, ResourceMissing
 from lambdas.shared.resource import Outputs
+from lambdas.shared.secrets import PREVIOUS
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import keypair, lookup, secret_fields, sql
 from lambdas.snowflake.keypair import KeyPair
@@ -31,11 +33,15 @@ _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 _PUBLIC: Final = "PUBLIC"
 #: What DESC USER shows of every managed user. Without secondary roles, a session can do what its one role can and no more.
 _ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
+#: The secret's fields that a user need not have.
+_OPTIONAL: Final = ("role", "warehouse", "namespace")
 
 
 def create(context: Ctx, spec: UserProps) -> str:
     name = lookup.object_name(context, spec.name)
-    pair = _kept_pair(context, spec, name)
+    own = _own_pair(context, spec, name)
+    pair = own or keypair.make()
+    _store(context, spec, name, pair, is_new=own is None)
     statement = sql.statement(
         _CREATE,
         name=sql.identifier(name),
@@ -70,12 +76,11 @@ def update(context: Ctx, spec: UserProps, object_id: str) -> None:
     changes = [part for setting, part in wanted.items() if not _is(setting, described, spec)]
     if changes:
         context.vendor.run(sql.statement(_ALTER, name=name, settings=sql.listed(changes, " ")))
-    pair = _kept_pair(context, spec, object_id)
     slots = keypair.slot_fingerprints(described)
-    if pair.fingerprint not in slots.values():
-        slot = keypair.empty_slot(slots)
-        if slot is None:
-            raise Refused(snowflake_errors.SLOTS_TAKEN, f"user {object_id} has {' and '.join(slots.values())}")
+    own = _own_pair(context, spec, object_id)
+    pair = _pair_for(context, spec, object_id, own, slots)
+    _store(context, spec, object_id, pair, is_new=pair is not own)
+    if pair.fingerprint not in slots.values() and (slot := keypair.empty_slot(slots)):
         context.vendor.run(sql.statement(keypair.SET_SLOT[slot], name=name, key=sql.literal(pair.public)))
 
 
@@ -89,17 +94,47 @@ def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]
     return lookup.ids(context, sql.by_name(_SHOW, name), name)
 
 
-def _kept_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair:
-    """Return the secret's key pair, or a new one if it has none, or another user's. Update the secret's other fields."""
+def _own_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair | None:
+    """Return the secret's key pair; None if it has none, or another user's."""
+    stored = context.secrets.read(spec.secret)
+    if secret_fields.USER not in stored or stored[secret_fields.USER].reveal() != name:
+        return None
+    return secret_fields.held_pair(context.secrets, spec.secret)
+
+
+def _pair_for(context: Ctx, spec: UserProps, name: str, own: KeyPair | None, slots: Mapping[str, str]) -> KeyPair:
+    """Return the secret's own pair, or the one before it if that is in a slot, or a new one. Raises Refused without a slot.
+
+    The one before is the user's when a deployment that renamed the user is rolled back.
+    """
+    is_free = keypair.empty_slot(slots) is not None
+    if own and (is_free or own.fingerprint in slots.values()):
+        return own
+    before = _pair_before(context, spec)
+    if before and before.fingerprint in slots.values():
+        return before
+    if not is_free:
+        raise Refused(snowflake_errors.SLOTS_TAKEN, f"user {name} has {' and '.join(slots.values())}")
+    return keypair.make()
+
+
+def _pair_before(context: Ctx, spec: UserProps) -> KeyPair | None:
+    """Return the key pair of the secret's previous version; None if there is none that can be used."""
+    try:
+        return secret_fields.held_pair(context.secrets, spec.secret, PREVIOUS)
+    except NotFound:
+        return None
+
+
+def _store(context: Ctx, spec: UserProps, name: str, pair: KeyPair, *, is_new: bool) -> None:
+    """Write the pair if it is new to the secret, and the connection if it changed. Fields that somebody added stay."""
     stored = {field: value.reveal() for field, value in context.secrets.read(spec.secret).items()}
     vendor = context.vendor
-    own = stored.get(secret_fields.USER) == name
-    kept = secret_fields.held_pair(context.secrets, spec.secret) if own else None
-    pair = kept or keypair.make()
     to = Connection(vendor.login.account, name, vendor.host, spec.role, spec.warehouse, spec.namespace)
-    if kept is None or not secret_fields.is_about(stored, to):
-        context.secrets.write(spec.secret, secret_fields.fields(pair, to), version=f"{pair.fingerprint}/{context.clock.time()}")
-    return pair
+    if is_new or not secret_fields.is_about(stored, to):
+        kept = {field: value for field, value in secret_fields.without_key(stored).items() if field not in _OPTIONAL}
+        wanted = {**kept, **secret_fields.fields(pair, to)}
+        context.secrets.write(spec.secret, wanted, version=f"{pair.fingerprint}/{context.clock.time()}")
 
 
 def _settings(spec: UserProps) -> dict[str, Sql]:
