@@ -91,7 +91,8 @@ class WindowRule:
         maximum=366,
     )
     max_backfill: int = setting(
-        "How many missed windows one run publishes at most, oldest first, besides the window that closed last.",
+        "How many missed windows one run takes at most, oldest first, besides the window that closed last; of those that failed "
+        "in an earlier run, as many again.",
         default=8,
         minimum=1,
         maximum=500,
@@ -211,7 +212,8 @@ class Delivery:
         "excel begins with a byte order mark, so that Excel reads UTF-8; machine doesn't.", default="excel"
     )
     delimiter: Literal[",", ";", "\t"] = setting(
-        "What separates cells: Excel expects a comma in English, a semicolon in German or French. No cell runs in any.",
+        "What separates cells: Excel expects a comma in English, a semicolon in German or French. Whichever of them a "
+        "spreadsheet splits lines at, it executes no text of the file as a formula.",
         default=",",
     )
     null_text: str = setting("What stands for a missing value. Text that looks the same is quoted.", default="", form=NULL_TEXT)

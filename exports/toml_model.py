@@ -183,7 +183,7 @@ class _Reader(Generic[T]):
         return values
 
     def _structure_map(self, data: Any, kind: Any) -> dict[str, Any]:
-        """Return the keys are the author's own; `form` and `check` of the field are for the values."""
+        """Read a table whose keys the author chose; `form` and `check` of the field apply to its values."""
         if not isinstance(data, dict):
             raise ValueError(f"must be a table, not {_shown(data)}")
         values = {}

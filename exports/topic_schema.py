@@ -9,16 +9,19 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
 from fastavro.schema import SchemaParseException, parse_schema
 
-#: Last parts of field names, in snake case, that speak of a person even where nobody tagged them.
-_PERSONAL_NAMES = frozenset(
-    "email e_mail mail phone phone_number telephone mobile first_name last_name surname full_name street address "
-    "birth_date birthdate date_of_birth iban ip ip_address ssn passport".split()
-)
+#: Words of field names, in snake case, that speak of a person even where nobody tagged the field.
+PERSONAL_TEXTS: Final = (
+    "email e_mail mail iban street address username surname forename firstname lastname fullname first_name last_name "
+    "middle_name full_name given_name family_name maiden_name customer_name contact_name user_name holder_name"
+).split()
+#: The same of values that may also be stored as a number or a time. Digits are no part of a word: ipv4 is ipv.
+PERSONAL_VALUES: Final = "phone telephone mobile birth birthdate birthday dob ip ipv passport ssn".split()
+_NO_TEXT = re.compile(r"int|long|float|double|decimal|date|uuid|(local-)?time.*")
 
 _TYPES = frozenset("null boolean int long float double bytes string record enum array map fixed error".split())
 
@@ -39,8 +42,12 @@ class Field:
 
     @property
     def personal(self) -> bool:
-        name = self.path.rpartition(".")[2].removesuffix("[]").removesuffix("{}")
-        return self.tagged or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() in _PERSONAL_NAMES
+        """Return whether the field is tagged, or has a personal word in its name and a type that can hold such a value."""
+        if self.tagged or self.kind in ("boolean", "enum"):
+            return self.tagged
+        words = PERSONAL_VALUES if _NO_TEXT.fullmatch(self.kind) else PERSONAL_VALUES + PERSONAL_TEXTS
+        name = re.sub(r"(^|_)address_ids?$", "", _snake_case(self.path.rpartition(".")[2]))
+        return re.search(rf"(^|_)({'|'.join(words)})(e?s)?(_|$)", name) is not None
 
 
 @attrs.frozen
@@ -119,6 +126,10 @@ def _field(path: str, schema: Any, tagged: bool) -> Iterator[Field]:
     own = tagged or _is_tagged(schema)
     yield Field(path, _kind(schema), own)
     yield from _below(path, schema, own)
+
+
+def _snake_case(name: str) -> str:
+    return "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)).lower()
 
 
 def _is_tagged(schema: Any) -> bool:

@@ -5,8 +5,6 @@ Events are grouped too, by outcome, so that counts still add up at the end.
 
 from __future__ import annotations
 
-from functools import reduce
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -15,6 +13,7 @@ from glue_jobs import outcomes
 
 _IS_EVENT = "$is_event"
 _PERSONS = "$persons"
+_NEXT = "$next_smallest"
 
 
 def lines_and_events(lines: DataFrame) -> DataFrame:
@@ -38,7 +37,8 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
     delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
     person_id = contract.aggregate.person_id if contract.aggregate else None
     counted = F.countDistinct(F.col(person_id)) if person_id else F.lit(None).cast("bigint")
-    # Keys and measures see nothing but delivered lines: a filter may be what keeps them from dividing by zero.
+    # Measures see nothing but delivered lines: a filter may be what keeps them from dividing by zero. In the other groups all
+    # fields are null, so that a measure could divide by a count of 0; it isn't computed there.
     guarded = {name: F.when(delivered, F.col(name)) for name in rows.columns if not name.startswith("$")}
     is_event = F.col(_IS_EVENT)
     return (
@@ -52,7 +52,7 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
             F.min(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MIN),
             F.max(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MAX),
             counted.alias(_PERSONS),
-            *[value.alias(name) for name, value in measures.items()],
+            *[F.when(delivered, value).alias(name) for name, value in measures.items()],
         )
     )
 
@@ -60,22 +60,17 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
 def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame:
     """Marks groups of fewer people than the rule allows, and where that is one group alone, the next smallest too.
 
-    Runs a query on `groups`, which should be persisted.
+    Runs a query on `groups`, which should be cached.
     """
     if rule.person_id is None:
         return groups.drop(_PERSONS)
     shown = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
     small = shown & (F.col(_PERSONS) < rule.min_group_size)
     if groups.filter(small).limit(2).count() == 1:
-        small = small | _next_smallest(groups, shown & ~small, keys)
+        group = F.struct(_PERSONS, *keys)
+        next_smallest = groups.filter(shown & ~small).agg(F.min(group).alias(_NEXT))
+        # Spark compares the groups: Python would change bytes that are no UTF-8.
+        groups = groups.crossJoin(F.broadcast(next_smallest))
+        small = small | shown & group.eqNullSafe(F.col(_NEXT))
     state = F.when(small, outcomes.SUPPRESSED).otherwise(F.col(outcomes.LINE_STATE))
-    return groups.withColumn(outcomes.LINE_STATE, state).drop(_PERSONS)
-
-
-def _next_smallest(groups: DataFrame, among: Column, keys: list[str]) -> Column:
-    order = [F.col(name).asc_nulls_first() for name in (_PERSONS, *keys)]
-    group = groups.filter(among).orderBy(*order).select(*keys).head()
-    if group is None:
-        return F.lit(False)
-    same = [F.col(name).eqNullSafe(F.lit(group[name])) for name in keys]
-    return among & reduce(lambda left, right: left & right, same, F.lit(True))
+    return groups.withColumn(outcomes.LINE_STATE, state).drop(_PERSONS, _NEXT)

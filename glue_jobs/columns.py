@@ -41,9 +41,12 @@ def type_mismatches(columns: list[Column], types: StructType) -> list[str]:
     return problems
 
 
-def treated(column: Column, spark_type: DataType, key: bytes) -> Expression:
-    """Return the value as it may leave, in the contract's type. Raises ValueError for a column to hash without a valid key."""
-    value = _finite(raw(column), column, spark_type)
+def treated(column: Column, value: Expression, spark_type: DataType, key: bytes) -> Expression:
+    """Return the value as it may leave, in the contract's type. Raises ValueError for a column to hash without a valid key.
+
+    `value` is the column's raw value, null where nothing is delivered: the function that hashes gets every row's.
+    """
+    value = _finite(value, column, spark_type)
     personal = column.personal
     if personal is None or personal.treatment == "keep":
         return cast_to(value, column.type)

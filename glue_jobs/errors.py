@@ -3,7 +3,7 @@
 ExportError            code, what happened and why, what to do
 ├── BadInput           arguments or contract                        exit code 2
 ├── SourceProblem      the table is missing, not ready or changed   exit code 1
-├── DataProblem        a value that no rule of the contract allows  exit code 1
+├── DataProblem        what a window holds can't be exported        exit code 1
 ├── Blocked            a check or the scan for personal data        exit code 7
 ├── StorageProblem     S3, Glue or Secrets Manager refused          exit code 1
 └── Inconsistent       numbers that must agree don't; our fault     exit code 1
@@ -41,7 +41,7 @@ class SourceProblem(ExportError):
 
 
 class DataProblem(ExportError):
-    """A value stops the export."""
+    """What a window holds stops its export: a value, or how much it is."""
 
 
 class Blocked(ExportError):
@@ -66,6 +66,22 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "EXP-SNAPSHOT-EXPIRED",
         "the table's snapshot expired while it was read",
         "Run again: the next run reads a newer one",
+    ),
+    (
+        r"Cannot find field '[^']+' in struct",
+        SourceProblem,
+        "EXP-SCHEMA-CHANGED",
+        "the table has another name for a field, or no longer has it, since its last commit",
+        "Change the contract to the field's new name, which it can read after the table's next commit, or put the field back",
+    ),
+    (
+        # Checks are analysed on a row of Spark's own, and all other expressions on the table.
+        r"(?s)(UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT|cannot be resolved).*\+- Range \(",
+        BadInput,
+        "EXP-EXPRESSION",
+        "a [[check]] names a column that the file doesn't have",
+        "Correct the check: `each_row` sees the file's columns, `overall` sees `rows`, and sum_x, min_x and max_x of numeric "
+        "columns x",
     ),
     (
         r"UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT|cannot be resolved",
@@ -118,7 +134,7 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
     ),
     (
         r"larger than its part numbers allow",
-        StorageProblem,
+        DataProblem,
         "EXP-FILE-TOO-LARGE",
         "the window's file would need more than the 10,000 parts that S3 allows",
         "Choose smaller windows in the contract, for instance days",
@@ -164,10 +180,12 @@ def translated(error: BaseException) -> ExportError:
 
 def _where(text: str, code: str) -> str:
     """Return the column that Spark names, which is the author's word and no data."""
-    if code == "EXP-SCHEMA-CHANGED" and (
-        name := re.search(r"with name `([^']+?)` cannot be resolved|No such struct field `([^`]+)`", text)
+    if code in ("EXP-SCHEMA-CHANGED", "EXP-EXPRESSION") and (
+        name := re.search(
+            r"with name `([^']+?)` cannot be resolved|No such struct field `([^`]+)`|Cannot find field '([^']+)'", text
+        )
     ):
-        return f": {(name[1] or name[2]).replace('`', '')}"
+        return f": {(name[1] or name[2] or name[3]).replace('`', '')}"
     if code == "EXP-NOT-A-NUMBER" and (name := re.search(r"column (\w+): NaN", text)):
         return f" (column {name[1]})"
     return ""

@@ -23,12 +23,12 @@ from glue_jobs import arguments, errors, runs, session
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import Arguments
 from glue_jobs.delivery import cleanup
-from glue_jobs.delivery.publish import Listing
+from glue_jobs.delivery.publish import Listing, may_be_written
 from glue_jobs.errors import BadInput, Blocked, DataProblem, ExportError, Inconsistent
 from glue_jobs.expressions import require_allowed
 from glue_jobs.pseudonyms import fetch_key
 from glue_jobs.runs import Clock, OnPhase, RunRecord
-from glue_jobs.source import pin, require_fields, require_same_fields
+from glue_jobs.source import pin, require_fields, require_same_fields, with_appended_at
 from glue_jobs.store import Bucket, connect
 from glue_jobs.window import RunContext, export_window
 
@@ -127,11 +127,12 @@ def plan(
     """Return windows in the order in which the run takes them.
 
     The one that closed last comes first, so that nothing older can delay it. Then come missing windows, oldest first;
-    published ones that late events may still change; and missing ones that failed in an earlier run.
+    published ones that late events may still change; and those that failed when an earlier run tried them, least recently
+    tried first. A window that fails, or ends, each run doesn't delay others.
 
     `published` and `skipped` hold labels of windows that have a manifest, or were empty and need none. `tried` holds the
-    id of the last run that tried a window. `max_backfill` limits missing windows that are new, and separately those that were
-    tried before, least recently tried first: a window that fails in each run doesn't delay others.
+    id of the run that last tried a window, in vain. `max_backfill` limits missing windows that are new, and separately those
+    that were tried before.
     """
     closed = list(closed_windows(rule, as_of))
     last, earlier = closed[-1:], closed[:-1]
@@ -143,13 +144,15 @@ def plan(
     again = [window for window in done if as_of < window.end + timedelta(days=rule.restate_for_days)]
     first = [window for window in last if window not in done or window in again]
     again = [window for window in again if window not in first]
-    return Plan([*first, *new, *again, *retried], len(missing) - len(new) - len(retried))
+    ordered = sorted([*first, *new, *again, *retried], key=lambda window: tried.get(window.label, ""))
+    return Plan(ordered, len(missing) - len(new) - len(retried))
 
 
 def _export_windows(run: RunContext) -> None:
     record = run.record
     if run.windows:
         require_same_fields(require_allowed(run.spark(), run.contract), run.contract, run.table)
+        run = attrs.evolve(run, table=with_appended_at(run.spark(), run.table))
     for window in run.windows:
         record.working_on = window.label
         record.save(run.bucket)
@@ -176,6 +179,7 @@ def _export_or_explain(run: RunContext, window: Window) -> dict[str, Any]:
             "remedy": error.remedy,
             "exit_code": error.exit_code,
             "stops": not isinstance(error, _OF_ONE_WINDOW),
+            "may_be_published": may_be_written(thrown),
         }
 
 
@@ -192,4 +196,6 @@ def _end(record: RunRecord, bucket: Bucket, clock: Clock, error: ExportError | N
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # AWS doesn't document that Glue takes an exit with 0 for success, so the script just ends.
+    if code := main():
+        sys.exit(code)

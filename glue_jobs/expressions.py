@@ -95,7 +95,10 @@ def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
 
 
 def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterator[str]:
-    """Return the parser itself replaces TIMESTAMP 'now' by the present moment, so only the source still shows the word."""
+    """Yield what is wrong with times that aren't written in digits.
+
+    The parser itself replaces TIMESTAMP 'now' by the present moment, so only the text of the expression still has the word.
+    """
     if not any(_kind(node) == "Literal" and node["dataType"] in _TIMES for node in nodes):
         return
     for node in _each(tree):

@@ -98,7 +98,7 @@ def list_files(events: DataFrame, table: PinnedTable, contract: Contract, window
     java_import(jvm, "org.apache.iceberg.expressions.Expressions")
     loaded = events._jdf.queryExecution().analyzed().collectLeaves().head().table().table()
     event_time, received = table.fields[contract.source.event_time], table.fields["kafka_timestamp"]
-    columns = [loaded.schema().findColumnName(field.id) for field in (event_time, received)]
+    columns = [loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in (event_time, received)]
     scan = loaded.newScan().useSnapshot(table.snapshot_id).includeColumnStats(columns)
     if contract.window.filter_stage == "before_deduplication" and event_time.type in source.TIMESTAMPS:
         scan = scan.filter(_in_windows_or_invalid(jvm.Expressions, columns[0], table, contract, windows))

@@ -48,12 +48,6 @@ class WindowFrame:
     hashed_late: frozenset[str] = frozenset()
     #: An aggregate's groups before they became lines, some of them suppressed; None for lines.
     groups: DataFrame | None = None
-    persisted: DataFrame | None = None
-
-    def release(self) -> None:
-        """Unpersist what was persisted."""
-        if self.persisted is not None:
-            self.persisted.unpersist()
 
 
 @attrs.frozen(slots=False)  # for `cached_property`
@@ -118,7 +112,7 @@ class WindowQuery:
         return self.export.table
 
     def rows(self) -> WindowFrame:
-        """Plan the rows."""
+        """Plan the rows. Groups are cached; the caller clears Spark's cache."""
         return self._groups() if self.contract.aggregate else self._lines()
 
     def count_read(self) -> dict[str, int]:
@@ -202,7 +196,7 @@ class WindowQuery:
         partitions = ranges.wanted(rows_read, self._parallelism)
         self.export.spark.conf.set("spark.sql.shuffle.partitions", partitions)
         keys = {
-            column.name: columns.treated(column, types[column.name].dataType, self.export.key)
+            column.name: columns.treated(column, _of_delivered(column), types[column.name].dataType, self.export.key)
             for column in contract.columns
             if not column.measure
         }
@@ -214,7 +208,7 @@ class WindowQuery:
         shown = aggregate.suppressed(groups, contract.aggregate, list(keys))  # type: ignore[arg-type]
         order = self._total_order()
         ordered = shown.coalesce(1).sortWithinPartitions(*order) if few else shown.orderBy(*order)
-        return WindowFrame(self._finished(ordered), 1 if few else partitions, groups=shown, persisted=groups)
+        return WindowFrame(self._finished(ordered), 1 if few else partitions, groups=shown)
 
     def _deduplicated_lines(self, partitions: int) -> DataFrame:
         rule, events = self.contract.deduplicate, self._valid_events()
@@ -231,10 +225,11 @@ class WindowQuery:
         for column in self.contract.columns:
             is_late = column.name in hashed_late
             spark_type = self.export.types[column.name].dataType
-            value = columns.raw(column) if is_late else columns.treated(column, spark_type, self.export.key)
-            # A filter may be what keeps an expression from dividing by zero, so it must not see what was filtered out.
             guarded = is_late or columns.may_fail(column, spark_type)
-            values.append((F.when(_is_delivered(), value) if guarded else value).alias(column.name))
+            value = _of_delivered(column) if guarded else columns.raw(column)
+            if not is_late:
+                value = columns.treated(column, value, spark_type, self.export.key)
+            values.append(value.alias(column.name))
         kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET, _POSITION) if name in lines.columns]
         return lines.select(*kept, *values)
 
@@ -332,13 +327,16 @@ def _ranges_hold_keys(contract: Contract, first: Column) -> bool:
 
 
 def _key_orders_all(contract: Contract) -> bool:
-    """Return whether rows leave deduplication in the order that the file wants, given that ranges hold whole keys."""
+    """Return whether rows leave deduplication in the order that the file wants, given that ranges hold whole keys.
+
+    `order_by` must name the whole key, so that no two rows tie: other columns would break the tie, not the rest of the key.
+    """
     rule = contract.deduplicate
     if rule is None or contract.explode:
         return False
     by_name = {column.name: column for column in contract.columns}
     order = [by_name[name] for name in contract.delivery.order_by]
-    return all(map(_is_untouched, order)) and [column.field for column in order] == rule.key[: len(order)]
+    return all(map(_is_untouched, order)) and [column.field for column in order] == rule.key
 
 
 def _is_untouched(column: Column) -> bool:
@@ -359,6 +357,11 @@ def _hashed_late(contract: Contract) -> frozenset[str]:
 
 def _is_delivered() -> Expression:
     return F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
+
+
+def _of_delivered(column: Column) -> Expression:
+    """Return the raw value of delivered lines: a filter may be what keeps an expression from dividing by zero."""
+    return F.when(_is_delivered(), columns.raw(column))
 
 
 def _flags(conditions: list[Expression]) -> dict[str, Expression]:

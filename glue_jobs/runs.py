@@ -48,9 +48,10 @@ def new_run_id(now: datetime) -> str:
 
 
 def _host() -> str:
-    """Name this machine since it was started, as far as it says."""
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    return f"{socket.gethostname()}/{boot.read_text().strip() if boot.exists() else ''}"
+    """Name this machine since it was started, and this process's namespace of numbers, as far as they say."""
+    boot, numbers = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
+    since = boot.read_text().strip() if boot.exists() else ""
+    return f"{socket.gethostname()}/{since}/{numbers.readlink() if numbers.is_symlink() else ''}"
 
 
 @attrs.define
@@ -117,13 +118,23 @@ def run_key(export: str, run_id: str) -> str:
 def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: datetime) -> bool:
     """Return whether files that a run left in a window, and that no manifest names, are of no use to anybody.
 
-    Not those of a run that says it published the window: then somebody deleted the manifest.
+    Not those of a run that says it published the window: then somebody deleted the manifest. Nor those of a run that has just
+    ended and doesn't know whether it published the window: then S3 may still write the manifest.
     """
     stored = bucket.read_json(run_key(export, run_id))
     if stored is None:
         return True
-    published = [each["window"] for each in stored[0]["windows"] if each["state"] == "published"]
-    return window not in published and _is_over(stored[0], now)
+    record = stored[0]
+    if any(each["window"] == window and each["state"] == "published" for each in record["windows"]):
+        return False
+    ended = record["ended_at"] if window in _unsure(record) else None
+    return _is_over(record, now) and (ended is None or datetime.fromisoformat(ended) + _GRACE <= now)
+
+
+def _unsure(record: dict[str, Any]) -> set[str]:
+    """Return the windows of which a run that ended doesn't know whether it published them."""
+    unsure = [window["window"] for window in record["windows"] if window.get("may_be_published")]
+    return {*unsure, *filter(None, [record.get("working_on")])}
 
 
 def _is_over(record: dict[str, Any], now: datetime) -> bool:
@@ -135,10 +146,11 @@ def _is_over(record: dict[str, Any], now: datetime) -> bool:
 
 
 def latest(bucket: Bucket, export: str, run_ids: list[str]) -> list[dict[str, Any]]:
-    """Return records of the latest of these runs, oldest first. `run_ids` are in order."""
+    """Return records of the latest of these runs, oldest first. `run_ids` are in order, to the second."""
     keys = [run_key(export, run_id) for run_id in run_ids[-_LATEST:]]
     with ThreadPoolExecutor(8) as pool:  # the client keeps ten connections
-        return [record[0] for record in pool.map(bucket.read_json, keys) if record]
+        records = [record[0] for record in pool.map(bucket.read_json, keys) if record]
+    return sorted(records, key=lambda record: str(record["started_at"]))
 
 
 def list_dead_runs(records: list[dict[str, Any]], now: datetime) -> list[str]:
@@ -146,12 +158,19 @@ def list_dead_runs(records: list[dict[str, Any]], now: datetime) -> list[str]:
     return [record["id"] for record in records if record["state"] == "running" and _is_over(record, now)]
 
 
+def list_unsure_runs(records: list[dict[str, Any]]) -> list[str]:
+    """Return the runs that ended and don't know of a window whether they published it."""
+    return [record["id"] for record in records if record["state"] != "running" and _unsure(record)]
+
+
 def tried(records: list[dict[str, Any]]) -> dict[str, str]:
-    """Return windows that failed, were blocked, or were under way when their run ended, each with the last run that tried it."""
+    """Return windows that failed, were blocked, or were under way when their run ended, each with the run that tried it last."""
     last: dict[str, str] = {}
     for record in records:
-        labels = [window["window"] for window in record["windows"] if window.get("exit_code")]
-        last |= dict.fromkeys([*labels, *filter(None, [record.get("working_on")])], record["id"])
+        ended = {window["window"] for window in record["windows"]}
+        last = {label: run_id for label, run_id in last.items() if label not in ended}
+        failed = [window["window"] for window in record["windows"] if window.get("exit_code")]
+        last |= dict.fromkeys([*failed, *filter(None, [record.get("working_on")])], record["id"])
     return last
 
 

@@ -31,8 +31,12 @@ NORMALISED = {f"$${name}": f"kafka_{name.replace('-', '_')}" for name in _METADA
     f"cflt_metadata_{name.replace('-', '_')}": f"kafka_{name.replace('-', '_')}" for name in _METADATA
 }
 
+#: Those that the job reads whatever the contract says.
+_REQUIRED = ("kafka_offset", "kafka_partition", "kafka_timestamp")
+
 #: Operations of Iceberg's spec: compaction rewrites what is there, and retention deletes it.
 _BRING_NO_EVENTS = ("replace", "delete")
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 @attrs.frozen
@@ -45,8 +49,9 @@ class Field:
 @attrs.frozen
 class PinnedTable:
     """One snapshot of one table. `current_since` is when it became the table's state: later than its commit after a
-    rollback. `appended_at` is when events last came in: a compaction commits too, but brings none. `records` is None where
-    deletes make the count of rows unknown from metadata alone. `upserts`: rows are replaced and deleted by key."""
+    rollback. `appended_at` is when events last came in: a compaction commits too, but brings none. It is the epoch where all
+    snapshots that brought events have expired (see `with_appended_at`). `records` is None where deletes make the count of rows
+    unknown from metadata alone. `upserts`: rows are replaced and deleted by key."""
 
     database: str
     name: str
@@ -94,7 +99,7 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
         schema_id=_schema(metadata, snapshot)["schema-id"],
         committed_at=_instant(snapshot["timestamp-ms"]),
         current_since=_instant(_current_since(metadata, snapshot)),
-        appended_at=_instant(_last_append(snapshots, snapshot)["timestamp-ms"]),
+        appended_at=_last_append(snapshots, snapshot),
         records=_live_records(snapshot.get("summary", {})),
         upserts=any(int(each.get("summary", {}).get("total-equality-deletes", 0)) for each in snapshots.values()),
         fields={field.path: field for field in _fields(_schema(metadata, snapshot))},
@@ -131,14 +136,11 @@ def _current_since(metadata: dict[str, Any], snapshot: dict[str, Any]) -> int:
     return int(entries[-1]["timestamp-ms"] if entries else snapshot["timestamp-ms"])
 
 
-def _last_append(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any]) -> dict[str, Any]:
-    """Return the newest snapshot, from this one back, that brought events; the oldest one known where all of those expired."""
-    while snapshot.get("summary", {}).get("operation") in _BRING_NO_EVENTS:
-        parent = snapshots.get(snapshot.get("parent-snapshot-id", -1))
-        if parent is None:
-            break
-        snapshot = parent
-    return snapshot
+def _last_append(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any] | None) -> datetime:
+    """Return the time of the newest snapshot, from this one back, that brought events; the epoch where all of those expired."""
+    while snapshot and snapshot.get("summary", {}).get("operation") in _BRING_NO_EVENTS:
+        snapshot = snapshots.get(snapshot.get("parent-snapshot-id", -1))
+    return _instant(snapshot["timestamp-ms"]) if snapshot else _EPOCH
 
 
 def _live_records(summary: dict[str, str]) -> int | None:
@@ -189,6 +191,17 @@ def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
     return frame.select([F.col(quoted(name)).alias(NORMALISED.get(name, name)) for name in frame.columns])
 
 
+def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
+    """Return the table with the newest of Kafka's timestamps as `appended_at` where no snapshot tells when events came in.
+
+    They came in then or later.
+    """
+    if table.appended_at > _EPOCH:
+        return table
+    newest = events(spark, table).agg(F.max(F.unix_micros(F.col("kafka_timestamp").cast("timestamp")))).collect()[0][0]
+    return attrs.evolve(table, appended_at=min(_EPOCH + timedelta(microseconds=newest or 0), table.committed_at))
+
+
 def in_window(contract: Contract, table: PinnedTable, window: Window) -> Column:
     moment = F.col(contract.source.event_time)
     start, end = (as_stored(bound, contract, table) for bound in (window.start, window.end))
@@ -211,9 +224,11 @@ def valid_times(contract: Contract, table: PinnedTable) -> tuple[datetime, datet
 
 def as_stored(moment: datetime, contract: Contract, table: PinnedTable) -> datetime:
     """Return the moment as the event time holds it: in UTC or, in a field without zone, as a clock in the window's zone."""
-    if table.fields[contract.source.event_time].type == LOCAL:
-        return moment.astimezone(ZoneInfo(contract.window.zone)).replace(tzinfo=UTC)
-    return moment
+    if table.fields[contract.source.event_time].type != LOCAL:
+        return moment
+    zone = ZoneInfo(contract.window.zone)
+    first = datetime.min.replace(tzinfo=UTC)  # a clock west of Greenwich may show a year before Python's first one
+    return first if moment - first < timedelta(days=1) else moment.astimezone(zone).replace(tzinfo=UTC)
 
 
 def _literal(stored: datetime, contract: Contract, table: PinnedTable) -> Column:
@@ -223,6 +238,12 @@ def _literal(stored: datetime, contract: Contract, table: PinnedTable) -> Column
 
 def require_fields(contract: Contract, table: PinnedTable) -> None:
     """Raises SourceProblem where a field of the contract is gone, was renamed, or is another field of the same name."""
+    if lacking := [name for name in _REQUIRED if name not in table.fields]:
+        raise SourceProblem(
+            "EXP-NOT-TABLEFLOW",
+            f"table {table.database}.{table.name} has no columns {', '.join(lacking)}",
+            "Name a table that Tableflow writes: it calls them $$offset or cflt_metadata_offset, and so on",
+        )
     problems = [problem for path in _named_fields(contract) if (problem := _problem(path, contract, table))]
     problems += [f"{name} is the name of the export's own column" for name in WINDOW_FIELDS if name in table.fields]
     if contract.explode and contract.explode.alias in table.columns:
@@ -286,7 +307,7 @@ def _is_inside(path: str, outer: str) -> bool:
 
 def instant(moment: datetime) -> Column:
     """Return a literal."""
-    return F.lit(f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}").cast("timestamp")
+    return F.lit(moment.astimezone(UTC).isoformat(" ")).cast("timestamp")
 
 
 def quoted(name: str) -> str:

@@ -46,8 +46,12 @@ class Unanswered(StorageProblem):
     """A service failed or could not be reached, so what it was asked for may or may not be done."""
 
 
+#: From version 1.36 on, botocore gives each part of an upload a checksum, with which S3 wants consecutive part numbers.
+_NO_CHECKSUMS: dict[str, Any] = (
+    {"request_checksum_calculation": "when_required"} if "request_checksum_calculation" in Config.OPTION_DEFAULTS else {}
+)
 #: Retries with backoff, and no call without a timeout (seconds).
-_CONFIG = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 6})
+_CONFIG = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 6}, **_NO_CHECKSUMS)
 
 
 def connect() -> Services:
@@ -136,17 +140,13 @@ class Bucket:
         with _header(self.s3, *header):
             self.write(relative, content, content_type)
 
-    def size(self, relative: str) -> int | None:
-        """Return bytes of the object, or None where there is none."""
+    def size_of(self, key: str) -> int | None:
+        """Return bytes of the object with this absolute key, as manifests hold it, or None where there is none."""
         try:
-            with aws_errors(f"asking for s3://{self.name}/{self.key(relative)}"):
-                return self.s3.head_object(Bucket=self.name, Key=self.key(relative))["ContentLength"]
+            with aws_errors(f"asking for s3://{self.name}/{key}"):
+                return self.s3.head_object(Bucket=self.name, Key=key)["ContentLength"]
         except Gone:
             return None
-
-    def size_of(self, key: str) -> int | None:
-        """Return the same for an absolute key, as manifests hold them."""
-        return self.size(self.relative(key))
 
     def keys(self, below: str) -> Iterator[str]:
         """Return relative keys below `below`, in order."""

@@ -163,8 +163,8 @@ def _incomplete_document(run: RunContext, window: Window, reason: str) -> dict[s
 
 def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
     location, previous = run.location(window), _manifest_before(run, window)
-    frame, stored = _compute(run, window)
     try:
+        frame, stored = _compute(run, window)
         with run.phase(window, "verify"), ThreadPoolExecutor(1) as pool:
             counting = pool.submit(_count_read, run, window)  # Spark has nothing else to do while the driver reads
             stats = _read_back(run, stored)
@@ -191,12 +191,12 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
         )
         if empty and run.contract.window.on_empty == "fail":
             raise DataProblem("EXP-EMPTY", f'window {window.label} has no rows, and on_empty is "fail"', "Check the source")
-        if run.dry_run:
-            cleanup.discard_files(location, run.record.id)
-            return _document(window, "dry_run", _manifest(run, result))
         current, _ = location.current() or (None, None)
         if current and not run.accept_fewer_events:
             _require_all_events(window, current, result)
+        if run.dry_run:
+            cleanup.discard_files(location, run.record.id)
+            return _document(window, "dry_run", _manifest(run, result))
         # What was published and has become empty is published again as empty: skipping it would leave its rows visible.
         if empty and run.contract.window.on_empty == "skip" and current is None:
             cleanup.discard_files(location, run.record.id)
@@ -206,7 +206,7 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
             return _document(window, SKIPPED, _manifest(run, result))
         return _publish(run, window, result, frame)
     finally:
-        frame.release()
+        run.spark().catalog.clearCache()  # the groups of an aggregate
 
 
 def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
@@ -227,7 +227,7 @@ def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
         form = CsvFormat(run.contract.columns, run.contract.delivery, frame.hashed_late, run.query.key)
         stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
     for unfinished, upload_id in run.bucket.uploads(folder):
-        run.bucket.abort(unfinished, upload_id)  # a task that was tried twice began two
+        run.bucket.abort(unfinished, upload_id)  # boto3 repeats a request without an answer, so S3 may have begun two
     return frame, stored
 
 

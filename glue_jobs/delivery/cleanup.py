@@ -29,14 +29,16 @@ def clean_window(
 def clean_up_dead_runs(listing: Listing, own_run: str, earlier: list[dict[str, Any]], now: datetime) -> None:
     """Remove what runs left that died lately, also in windows that no run works on again; their records then say so.
 
-    `earlier` are the records of the latest runs.
+    The same for runs that don't know whether they published a window. `earlier` are the records of the latest runs.
     """
-    for run_id in runs.list_dead_runs(earlier, now):
+    dead = runs.list_dead_runs(earlier, now)
+    for run_id in [*dead, *runs.list_unsure_runs(earlier)]:
         for window in listing.windows_of(run_id):
             location = WindowLocation(listing.bucket, listing.export, window)
             current, _ = location.current() or (None, None)
             clean_window(location, current, listing.leftovers(window), own_run, now)
-        runs.mark_died(listing.bucket, listing.export, run_id)
+        if run_id in dead:
+            runs.mark_died(listing.bucket, listing.export, run_id)
 
 
 def discard_files(location: WindowLocation, run_id: str) -> None:

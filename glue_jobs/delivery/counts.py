@@ -62,7 +62,7 @@ class PartitionReport:
 
 
 def count(rows: pa.Table) -> PartitionReport:
-    """Count what rows with the columns of `outcomes` stand for. Rows of lines leave out what is one, or the same, on each."""
+    """Count events, lines and failed checks. Where rows have no column `$events` or `$lines`, each row counts as one."""
     report = PartitionReport()
     _count_events(rows, report)
     has_lines = outcomes.LINES in rows.column_names

@@ -8,6 +8,7 @@ comma, semicolon, tab or line end in it. `unguarded` is the exact reverse.
 
 from __future__ import annotations
 
+import operator
 import re
 from typing import Final
 
@@ -20,7 +21,7 @@ from exports.contract import Column, Delivery, decimal_type
 #: Ends every record; RFC 4180 §2.1.
 RECORD_END: Final = "\r\n"
 BYTE_ORDER_MARK: Final = "\ufeff"
-#: Characters that a cell of Excel holds; in its dialect, what is more is cut, and counted.
+#: UTF-16 code units that a cell of Excel holds, apostrophes included; in its dialect, what is more is cut, and counted.
 LONGEST_TEXT: Final = 32_767
 #: Arrow writes smaller numbers than this scale with an exponent, so Spark makes text of them.
 PLAIN_SCALE: Final = 6
@@ -62,6 +63,8 @@ def lines(rows: pa.Table, columns: list[Column], delivery: Delivery) -> Lines:
         if pa.types.is_string(values.type):
             values, bad = _valid(values)
             replaced += bad
+        if _is_free_text(column):
+            values = _guarded(values)
             if delivery.dialect == "excel":
                 values, long = _short(values)
                 cut += long
@@ -97,7 +100,7 @@ def _cell(values: pa.ChunkedArray, column: Column, delivery: Delivery, is_formul
         text = values.cast(pa.timestamp("us")).cast(pa.string())
         return _joined([pc.replace_substring(text, " ", "T"), "Z"])
     if _is_free_text(column):
-        return _text(values, delivery, is_formula)
+        return _quoted(values, delivery, is_formula)
     return values.cast(pa.string())
 
 
@@ -119,12 +122,17 @@ def _is_formula(first: pa.ChunkedArray, column: Column, null_text: str) -> pa.Ch
     return signed if pc.any(signed).as_py() else None
 
 
-def _text(values: pa.ChunkedArray, delivery: Delivery, is_formula: pa.ChunkedArray | None) -> pa.ChunkedArray:
+def _guarded(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Do to a column what `guarded` does to a text."""
     begins = pc.match_substring_regex(values, GUARDED)
     if pc.any(pc.match_substring_regex(values, _INSIDE)).as_py():
         values = pc.replace_substring_regex(values, _INSIDE, _GUARD_INSIDE)
     if pc.any(begins).as_py():
         values = pc.if_else(begins, _joined(["'", values]), values)
+    return values
+
+
+def _quoted(values: pa.ChunkedArray, delivery: Delivery, is_formula: pa.ChunkedArray | None) -> pa.ChunkedArray:
     # The delimiter, what readers may trim, and nothing at all, which would read as null.
     special = pc.match_substring_regex(values, f'["{delivery.delimiter}\r\n]|^ | $|^$')
     if delivery.null_text:
@@ -150,10 +158,23 @@ def _valid(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
 
 
 def _short(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    """Cut guarded texts to what a cell of Excel holds, and count those that were longer."""
     if (pc.max(pc.binary_length(values)).as_py() or 0) <= LONGEST_TEXT:
         return values, 0
-    long = pc.greater(pc.utf8_length(values), LONGEST_TEXT)
-    return pc.utf8_slice_codeunits(values, 0, LONGEST_TEXT), pc.sum(long).as_py() or 0
+    cells = values.to_pylist()
+    short = [cell and _fitting(cell) for cell in cells]
+    return pa.chunked_array([short], pa.string()), sum(map(operator.ne, cells, short))
+
+
+def _fitting(cell: str) -> str:
+    """Return as much of a guarded text as a cell of Excel holds. `unguarded` restores a beginning of the text from it."""
+    units = cell.encode("utf-16-le")
+    if len(units) <= 2 * LONGEST_TEXT:
+        return cell
+    short = units[: 2 * LONGEST_TEXT].decode("utf-16-le", errors="ignore")
+    text, kept = unguarded(cell), unguarded(short)
+    # An apostrophe whose formula was cut off stays in `kept`, and isn't part of the text.
+    return short if text.startswith(kept) else guarded(text[: len(kept) - 1])
 
 
 def _filled(values: pa.ChunkedArray, null_text: str) -> pa.ChunkedArray:

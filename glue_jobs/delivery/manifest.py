@@ -199,7 +199,8 @@ def figure(number: dict[str, Any]) -> str:
 
 
 def _of_unit(column: str, unit: str | None) -> str:
-    return f"{column} {unit or ''}"
+    # An empty unit isn't a missing one, whose key ends with the blank.
+    return f'{column} ""' if unit == "" else f"{column} {unit or ''}"
 
 
 def _last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -28,6 +28,7 @@ from glue_jobs.pseudonyms import hasher
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import CompletedPartTypeDef
     from pyspark.sql import DataFrame
 
     from glue_jobs.store import Bucket
@@ -228,31 +229,24 @@ class PartitionSink:
 
 
 def begin(s3: S3Client, bucket: str, key: str, content_type: str, partitions: int) -> Upload:
-    answer = s3.create_multipart_upload(Bucket=bucket, Key=key, ContentType=content_type, ChecksumAlgorithm="SHA256")
+    """Begin an upload without S3's checksums: with them, part numbers must be consecutive (API reference, CompletedPart)."""
+    answer = s3.create_multipart_upload(Bucket=bucket, Key=key, ContentType=content_type)
     return Upload(bucket, key, answer["UploadId"], MAX_PARTS // (partitions + 1))
 
 
 def upload_part(s3: S3Client, upload: Upload, number: int, data: bytes) -> Part:
-    """Upload a part. S3 compares the checksum with what arrived."""
-    part = Part(number, "", len(data), hashlib.sha256(data).hexdigest())
-    answer = s3.upload_part(
-        Bucket=upload.bucket,
-        Key=upload.key,
-        UploadId=upload.upload_id,
-        PartNumber=number,
-        Body=data,
-        ChecksumSHA256=part.checksum,
-    )
-    return attrs.evolve(part, etag=answer["ETag"])
+    """Upload a part. Reading the object back compares the hash with what S3 has."""
+    answer = s3.upload_part(Bucket=upload.bucket, Key=upload.key, UploadId=upload.upload_id, PartNumber=number, Body=data)
+    return Part(number, answer["ETag"], len(data), hashlib.sha256(data).hexdigest())
 
 
 def complete(s3: S3Client, upload: Upload, parts: list[Part]) -> None:
-    listed = [{"PartNumber": part.number, "ETag": part.etag, "ChecksumSHA256": part.checksum} for part in parts]
+    listed: list[CompletedPartTypeDef] = [{"PartNumber": part.number, "ETag": part.etag} for part in parts]
     # An upload that is gone was completed by a try whose answer was lost. If not, reading the object back shows it.
     with suppress(s3.exceptions.NoSuchUpload):
         s3.complete_multipart_upload(
             Bucket=upload.bucket,
             Key=upload.key,
             UploadId=upload.upload_id,
-            MultipartUpload={"Parts": listed},  # type: ignore[typeddict-item]
+            MultipartUpload={"Parts": listed},
         )

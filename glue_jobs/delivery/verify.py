@@ -6,7 +6,6 @@ personal data where the contract promised that none is left.
 
 from __future__ import annotations
 
-import base64
 import gzip
 import hashlib
 import io
@@ -79,11 +78,6 @@ class Part:
     etag: str
     size: int
     sha256: str
-
-    @property
-    def checksum(self) -> str:
-        """Return the checksum as S3 writes it."""
-        return base64.b64encode(bytes.fromhex(self.sha256)).decode()
 
 
 def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract, header: bytes) -> FileStats:

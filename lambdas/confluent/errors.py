@@ -52,6 +52,11 @@ DELETION_PROTECTED: Final = ErrorRow(
     "Set deletion_protection to false, deploy, and destroy again. If the stack can't be updated because its creation failed, "
     "remove the cluster's protection in the Confluent Cloud console instead of deploying.",
 )
+CANT_CHANGE: Final = ErrorRow(
+    "CFL-CANT-CHANGE",
+    "Undo the change in the deployment file, and deploy again. For fewer partitions, add a topic with another name; instead of "
+    "removing max_ecku, set another number.",
+)
 POOL_FAILED: Final = ErrorRow("CFL-POOL-FAILED", "Look at the pool in the Confluent Cloud console; try again or ask Confluent.")
 FLINK_FAILED: Final = ErrorRow("CFL-FLINK-FAILED", "Correct what the message names, and deploy again.")
 FLINK_STOPPED_RUNNING: Final = ErrorRow(

@@ -30,7 +30,8 @@ def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str
     Topics without records in a week are left out. Raises LakeferryError.
     """
     times: dict[str, float] = {}
-    for row in _rows(plane, _RECEIVED, cluster_id, RETENTION, now):
+    # The query begins with a full hour, which must not be older than what Confluent keeps.
+    for row in _rows(plane, _RECEIVED, cluster_id, RETENTION - _HOUR + timedelta(seconds=1), now):
         if float(row.get("value") or 0) > 0:
             until = min(now, (datetime.fromisoformat(str(row["timestamp"])) + _HOUR).timestamp())
             topic = str(row.get(_TOPIC))

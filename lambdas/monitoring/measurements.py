@@ -94,7 +94,7 @@ class GlueTables:
         parts = urlsplit((parameters or {}).get("metadata_location", ""))
         if not parts.netloc:
             raise LakeferryError(monitoring_errors.NO_TABLE, f"{self.database}.{table}")
-        return parts.netloc, parts.path.lstrip("/")
+        return parts.netloc, parts.path.removeprefix("/")
 
     def _newest(self, bucket: str, key: str) -> str:
         """Return the newest metadata: by its name, which counts up, or else by the time of writing."""

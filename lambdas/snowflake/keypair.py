@@ -19,7 +19,9 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from lambdas.shared.errors import Refused
 from lambdas.shared.redaction import Secret
+from lambdas.snowflake import errors as snowflake_errors
 
 BITS: Final = 3072
 _FEWEST_BITS: Final = 2048
@@ -127,8 +129,13 @@ _EMPTY: Final = ("", "null")
 
 
 def slot_fingerprints(described: Mapping[str, str]) -> dict[str, str]:
-    """Return the fingerprints by slot, from DESC USER; "" for an empty slot."""
-    fingerprints = {slot: described.get(f"{slot}_FP", "") for slot in SLOTS}
+    """Return the fingerprints by slot, from DESC USER; "" for an empty slot.
+
+    Raises Refused where Snowflake doesn't show a slot: it must not be taken for empty, or a key in use would be overwritten.
+    """
+    if hidden := [slot for slot in SLOTS if f"{slot}_FP" not in described]:
+        raise Refused(snowflake_errors.UNEXPECTED, f"DESC USER does not show {' and '.join(hidden)}")
+    fingerprints = {slot: described[f"{slot}_FP"] for slot in SLOTS}
     return {slot: "" if text in _EMPTY else text for slot, text in fingerprints.items()}
 
 

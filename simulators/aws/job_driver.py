@@ -32,11 +32,10 @@ def main() -> int:
 
 
 def _ended(ended: SystemExit, reason: Path) -> int:
-    if ended.code in (None, 0):
-        return 0
+    """AWS doesn't document what a script that exits with 0 counts as. It fails here, so that no script relies on success."""
     reason.write_text(f"SystemExit: {ended.code}")
     if isinstance(ended.code, int):
-        return ended.code
+        return ended.code or 1
     sys.stderr.write(f"{ended.code}\n")
     return 1
 

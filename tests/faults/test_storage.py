@@ -6,6 +6,7 @@ import itertools
 import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from job_process import await_held
@@ -143,9 +144,14 @@ def test_files_are_kept_while_a_manifest_may_still_appear(stocked, faults, prefi
     run = stocked.export(LINES, "--prefix", prefix)
     assert (run.state(), run.window()["code"]) == ("failed", "EXP-AWS-FAILED")
     assert {key.rpartition("/")[2].split(".")[-1] for key in files_of(stocked, prefix)} == {"csv", "json", "html"}
+    kept = files_of(stocked, prefix)
     faults.clear()
     assert stocked.export(LINES, "--prefix", prefix).state() == "published"
-    assert files_of(stocked, prefix) == {file["key"] for file in visible(stocked, prefix)["files"]}
+    published = {file["key"] for file in visible(stocked, prefix)["files"]}
+    assert files_of(stocked, prefix) == kept | published
+    later = run.record.ended_at + timedelta(minutes=10)
+    assert stocked.export(LINES, "--prefix", prefix, clock=lambda: later).state() == "unchanged"
+    assert files_of(stocked, prefix) == published
 
 
 def test_the_first_error_is_reported_when_the_clean_up_fails_too(stocked, faults, prefix):

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 from lake import MONDAY, column, contract, topic_of
+from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 VISITS = topic_of(("who", ["null", "string"], None), ("region", ["null", "string"], None), ("spent", "int"))
 COLUMNS = [
@@ -49,6 +50,18 @@ def test_one_small_group_hides_the_next_smallest_too(run):
     assert rows["lines"] == {"of_kept_events": 52, "filtered": 0, "suppressed": 20, "delivered": 32}
 
 
+@pytest.mark.parametrize("name", [b"west\xff", None], ids=["bytes that are no text", "null"])
+def test_the_next_smallest_group_may_have_any_name(lake, name):
+    """Python would read the bytes as another name, and find no such group."""
+    lake.commit(VISITS, *visits("2024-W10", {"north": 4, "south": 6, "east": 9}))
+    table = f"lake.`{lake.target.database}`.things"
+    others = {"region": F.lit(name and bytearray(name)).cast("string"), "id": F.concat("id", F.lit("other"))}
+    lake.spark.table(table).filter("region = 'south' AND who <> 'p5'").withColumns(others).writeTo(table).append()
+    run = lake.export(contract(*COLUMNS, aggregate=PEOPLE))
+    assert groups(run, None) == {"south": (12, 66), "east": (18, 153)}
+    assert run.manifest()["rows"]["groups"] == {"shown": 2, "suppressed": 2}
+
+
 def test_two_small_groups_are_hidden(run):
     assert groups(run, "2024-W09") == {"east": (18, 153)}
     assert run.manifest("2024-W09")["rows"]["groups"] == {"shown": 1, "suppressed": 2}
@@ -70,6 +83,32 @@ def test_people_are_counted_once_and_null_is_not_a_person(lake):
         *({"id": f"c{n}", "at": MONDAY, "who": f"p{n}", "region": "many", "spent": 1} for n in range(5)),
     )
     assert groups(lake.export(contract(*COLUMNS, aggregate=PEOPLE)), None) == {"many": (5, 5)}
+
+
+def test_keys_and_measures_are_computed_for_delivered_lines_only(lake):
+    """Events are counted in groups too. These have no value that one could divide by, and more rows than the type allows."""
+    visit = {"id": "a", "at": MONDAY, "who": "p", "region": "north", "spent": 5}
+    lake.commit(VISITS, *[visit] * 12, visit | {"id": "b", "spent": 0}, keys=[b"same partition"] * 13)
+    columns = [
+        column("region"),
+        column("tens", "integer", expression="10 div coalesce(length(region), 0)"),
+        column("share", "decimal(18,4)", measure="cast(count_if(spent > 0) as decimal(18,4)) / count(spent)"),
+        column("visits", "decimal(1,0)", measure="count(*)"),
+    ]
+    run = lake.export(contract(*columns, aggregate={"no_persons_because": "A test."}))
+    assert run.csv() == b"region,tens,share,visits\r\nnorth,2,0.5000,2\r\n"
+    assert run.manifest()["rows"]["events"]["duplicates"] == 11
+
+
+@pytest.mark.parametrize("fails", ["as it is computed", "as it is written"])
+def test_a_window_that_fails_leaves_no_groups_in_memory(lake, fails):
+    lake.commit(VISITS, *visits("2024-W10", {"north": 4}))
+    measure = {"as it is computed": "1 div sum(spent - spent)", "as it is written": "sum(spent - spent)"}[fails]
+    check = {"id": "divides", "severity": "warn", "message": "Divides.", "each_row": "1 / zero > 0"}
+    columns = column("region"), column("zero", "integer", measure=measure)
+    run = lake.export(contract(*columns, check=[check], aggregate={"no_persons_because": "A test."}))
+    assert (run.state(), run.window()["code"]) == ("failed", "EXP-DIVISION")
+    assert len(lake.spark.sparkContext._jsc.getPersistentRDDs()) == 0
 
 
 def kept(lake):

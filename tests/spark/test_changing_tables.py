@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from lake import MONDAY, column, contract, topic_of
+from lake import AS_OF, MONDAY, column, contract, topic_of
 
 from glue_jobs.source import pin
 from glue_jobs.store import connect
@@ -59,6 +59,7 @@ def test_deleted_rows_are_absent_and_not_counted(lake):
 def test_compaction_and_expiry_publish_nothing_new(lake):
     for n in range(3):
         lake.commit(THINGS, thing("a", n), thing(f"b{n}", n), at=MONDAY + timedelta(hours=n))
+    lake.commit(THINGS, thing("next week", 0, AS_OF), at=AS_OF)
     first = lake.export(contract(*LINES))
     before, manifest = lake.keys("exports/things/data/"), first.manifest()
     again = lake.export(contract(*LINES))
@@ -77,10 +78,39 @@ def test_a_compaction_after_the_window_does_not_make_it_complete(lake):
     lake.flow.compact("things")
     compacted = lake.flow.catalog.load_table((lake.target.database, "things")).current_snapshot().timestamp_ms
     assert (pinned(lake).appended_at, pinned(lake).committed_at) == (instant(appended), instant(compacted))
-    lake.flow.expire("things", keep=1)  # then its history is gone
-    assert pinned(lake).appended_at == instant(compacted)
     lake.commit(THINGS, thing("b", 1))
     assert pinned(lake).appended_at == pinned(lake).committed_at > instant(compacted)
+
+
+def forget_appends(lake):
+    """Leave only a snapshot that brought no events."""
+    lake.flow.compact("things")
+    lake.flow.expire("things", keep=1)
+
+
+def test_kafkas_newest_time_counts_once_no_snapshot_tells_when_events_came_in(lake):
+    """A source may have stopped days ago, and its table is still compacted."""
+    lake.commit(THINGS, thing("a", 1), at=AS_OF - timedelta(hours=7))
+    forget_appends(lake)
+    run = lake.export(contract(*LINES))
+    assert (run.state(), lake.published()) == ("incomplete", [])
+    assert run.window()["reason"] == "the table's last new data is of 2024-03-10 23:00 UTC, before the window's end"
+    shown = lake.export(contract(*LINES, window={"on_incomplete_source": "publish"}))
+    assert b"data until Sunday 10 March 2024, 23:00 (UTC)" in shown.files("report")[0]
+    lake.commit(THINGS, thing("b", 1), at=AS_OF - timedelta(hours=5, minutes=30))
+    forget_appends(lake)
+    assert "holds nothing that Kafka partitions" in lake.export(contract(*LINES)).window()["reason"]
+    lake.commit(THINGS, thing("c", 1), at=AS_OF - timedelta(hours=4))
+    forget_appends(lake)
+    assert numbers(lake.export(contract(*LINES))) == {"a": 1, "b": 1, "c": 1}
+
+
+def test_a_table_without_events_and_without_a_snapshot_that_brought_some_is_not_complete(lake):
+    lake.commit(THINGS, thing("a", 1))
+    expire_rows(lake, "a")
+    expire = "older_than => TIMESTAMP '2100-01-01', retain_last => 1"
+    lake.spark.sql(f"CALL lake.system.expire_snapshots(table => '`{lake.target.database}`.things', {expire})")
+    assert lake.export(contract(*LINES)).state() == "incomplete"
 
 
 def pinned(lake):
@@ -102,8 +132,9 @@ def test_a_window_is_not_published_again_without_events_that_its_retention_remov
     first = lake.export(contract(*LINES)).manifest()
     lake.commit(THINGS, thing("d", 1), thing("e", 1), at=MONDAY + timedelta(hours=1))
     expire_rows(lake, "a")
-    run = lake.export(contract(*LINES))
-    assert (run.state(), run.window()["code"], run.window()["exit_code"]) == ("blocked", "EXP-EVENTS-LOST", 7)
+    for words in (("--dry-run", "true"), ()):
+        run = lake.export(contract(*LINES), *words)
+        assert (run.state(), run.window()["code"], run.window()["exit_code"]) == ("blocked", "EXP-EVENTS-LOST", 7)
     assert "--accept-fewer-events" in run.window()["remedy"]
     assert run.manifest() == first
     accepted = lake.export(contract(*LINES), "--accept-fewer-events", "true")
@@ -167,6 +198,7 @@ def test_a_commit_during_a_run_counts_in_the_next_run(lake):
 
 def test_a_snapshot_that_expires_during_a_run_stops_it_and_the_next_run_succeeds(lake):
     lake.commit(THINGS, thing("a", 1))
+    lake.commit(THINGS, thing("next week", 1, AS_OF), at=AS_OF)
 
     def expire():
         lake.commit(THINGS, thing("b", 1))

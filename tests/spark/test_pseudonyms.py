@@ -125,6 +125,28 @@ def test_rows_that_differ_only_in_hashed_columns_come_in_kafkas_order(team):
     assert run.column("by_name") == [expected(who, "name") for who in TEAM]
 
 
+def test_rows_are_not_in_the_order_of_a_part_of_the_key_that_is_hashed(lake):
+    """Deduplication leaves them in the order of the whole key, which is that of the names."""
+    names = ["Dora", "Ada", "Cleo", "Bob"]
+    visits = [{"id": f"{n}", "at": MONDAY, "region": "north", "who": who} for n, who in enumerate(names)]
+    lake.commit(topic_of(("region", "string"), ("who", "string")), *visits, keys=[b"same partition"] * len(visits))
+    run = lake.export(contract(column("region"), *hashed("name"), deduplicate={"key": ["region", "who"]}))
+    assert run.column("by_name") == [expected(who, "name") for who in names]
+
+
+@pytest.mark.parametrize("aggregated", [False, True])
+def test_a_value_that_a_filter_leaves_out_is_not_hashed(lake, aggregated):
+    """Hashing within Spark gets every row's value. Here only the filter keeps the expression from dividing by zero."""
+    lake.commit(topic_of(("n", "int")), {"id": "a", "at": MONDAY, "n": 5}, {"id": "b", "at": MONDAY, "n": 0})
+    (key,) = hashed("id")
+    key = {name: value for name, value in key.items() if name != "from"} | {"expression": "cast(10 div n as string)"}
+    sections = {"filter": [{"where": "n <> 0", "reason": "Zero."}], "delivery": {"order_by": ["by_id"]}}
+    rest = column("visits", "integer", measure="count(*)") if aggregated else column("id")
+    aggregate = {"aggregate": {"no_persons_because": "A test."}} if aggregated else {}
+    run = lake.export(contract(key, rest, **sections, **aggregate))
+    assert run.column("by_id") == [expected("2", "id")]
+
+
 def test_a_file_can_be_ordered_by_pseudonyms(team):
     run = team.export(contract(*hashed("name"), column("id"), name="ordered"))
     pairs = sorted((expected(who, "name"), f"{n}") for n, who in enumerate(TEAM))

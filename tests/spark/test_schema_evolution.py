@@ -124,6 +124,31 @@ def test_a_check_of_a_column_does_not_read_the_field(lake):
     assert lake.export(text, "--dry-run", "true").state() == "dry_run"
 
 
+@pytest.mark.parametrize(
+    ("check", "label", "name"),
+    [({"each_row": "length(nmae) > 0"}, "check good", "nmae"), ({"overall": "rows > 0 and sum_m > 0"}, "check good", "sum_m")],
+)
+def test_a_check_that_names_no_column_of_the_file_is_a_mistake_of_the_contract(lake, check, label, name):
+    text = contract(column("id"), column("n", "integer"), check=[{"id": "good", "severity": "warn", "message": "m"} | check])
+    (window,) = filled(lake).export(text).record.windows
+    assert (window["code"], window["exit_code"], window["stops"]) == ("EXP-EXPRESSION", 2, True)
+    assert (name in window["reason"], "table" in window["reason"] + window["remedy"]) == (True, False)
+
+
+def test_a_field_that_was_renamed_since_the_last_commit_has_its_former_name_unless_it_is_the_event_time(lake):
+    """Iceberg finds no files by a name that the table no longer has, even in a snapshot that has it."""
+    table = filled(lake).flow.catalog.load_table((lake.target.database, "things"))
+    with table.update_schema() as update:
+        update.rename_column("name", "title").rename_column("n", "number")
+    positive = [{"where": "n > 0", "reason": "the others are no things"}]
+    assert lake.export(contract(*SHOWN, filter=positive)).csv() == CSV
+    with table.update_schema() as update:
+        update.rename_column("at", "happened_at")
+    window = lake.export(contract(*SHOWN, name="more")).window()
+    assert (window["state"], window["code"]) == ("failed", "EXP-SCHEMA-CHANGED")
+    assert window["reason"].endswith("since its last commit: at")
+
+
 def test_a_column_that_was_replaced_on_purpose_is_read(lake):
     filled(lake)
     table = lake.flow.catalog.load_table((lake.target.database, "things"))
@@ -190,6 +215,15 @@ def test_partitioning_and_format_versions_change_no_byte(lake):
         assert run.csv() == CSV
     assert versions == [(1, 0), (2, 1), (3, 1)]
     assert run.manifest()["generation"] == 1
+
+
+def test_a_table_that_another_writer_made_is_refused(lake):
+    filled(lake)
+    sql(lake, "CREATE TABLE {db}.copy USING iceberg AS SELECT id, at, n FROM {table}")
+    with pytest.raises(SourceProblem) as refused:
+        lake.export(contract(*SHOWN[:2]), "--table", "copy")
+    assert refused.value.code == "EXP-NOT-TABLEFLOW"
+    assert "has no columns kafka_offset, kafka_partition, kafka_timestamp" in refused.value.what
 
 
 def test_a_missing_table_one_without_a_snapshot_and_no_iceberg_differ(lakes):

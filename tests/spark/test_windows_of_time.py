@@ -210,6 +210,20 @@ def test_a_topic_may_have_fields_window_start_and_window_end(lake):
 MINUTES = (("before", MONDAY - timedelta(minutes=1)), ("in", MONDAY))
 
 
+@pytest.mark.parametrize(("time", "zone"), [("at", "UTC"), ("wall", "America/New_York"), ("wall", "Asia/Tokyo")])
+def test_events_of_any_year_can_be_valid(lake, time, zone):
+    """Years before 1000 have fewer than four digits, and west of Greenwich the first one begins in a year that Python lacks."""
+    local = {"type": "long", "logicalType": "local-timestamp-micros"}
+    moments = {"a": datetime(1, 1, 2), "b": datetime(999, 12, 31), "c": datetime(2024, 3, 6)}
+    events = [{"id": id_, "at": moment.replace(tzinfo=UTC), "wall": moment} for id_, moment in moments.items()]
+    lake.commit(topic_of(("wall", local)), *events)
+    for first, invalid in ((date(1, 1, 1), 0), (date(999, 1, 1), 1)):
+        source = {"event_time": time, "min_event_date": first, "max_invalid_percent": 50}
+        run = lake.export(contract(column("id"), name=f"from_{first.year}", source=source, window={"zone": zone}))
+        events = run.manifest()["rows"]["events"]
+        assert (run.column("id"), events["invalid_event_time"], events["outside_window"]) == (["c"], invalid, 2 - invalid)
+
+
 LAST_WEEK = {"from": date(2099, 12, 21)}
 FAR = datetime(2099, 12, 28, 6, tzinfo=UTC)
 

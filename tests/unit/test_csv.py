@@ -268,16 +268,48 @@ def test_any_bytes_become_text(values):
     assert csv_readers.by_python(data, ["a"], "") == [[csv_line.guarded(raw.decode(errors="replace"))] for raw in values]
 
 
-@pytest.mark.parametrize(("sign", "cut"), [("x", 0), ("x", 1), ("é", 0), ("🚀", 0), ("🚀", 1), ("=", 1)])
-def test_a_text_that_is_too_long_for_excel_is_cut_and_counted(sign, cut):
-    text = sign * (csv_line.LONGEST_TEXT + cut)
-    table, columns = pa.table({"a": [text, "short", None]}), [column("a", nullable=True)]
-    lines = csv_line.lines(table, columns, delivery("excel"))
-    assert (lines.cut, lines.replaced) == (cut, 0)
-    first = bytes(lines.data).decode().splitlines()[0]
-    assert csv_line.unguarded(first) == sign * csv_line.LONGEST_TEXT
-    whole = csv_line.lines(table, columns, delivery("machine"))
-    assert (whole.cut, csv_line.unguarded(bytes(whole.data).decode().splitlines()[0])) == (0, text)
+LONGEST = csv_line.LONGEST_TEXT
+FITTING = ["x" * LONGEST, "é" * LONGEST, "🚀" * 16_383 + "x", "=" * (LONGEST - 1), ",=x" * 8_191 + "yyy"]
+TOO_LONG = [
+    *("x" * (LONGEST + 1), "é" * 40_000, "🚀" * 16_384, "=" * LONGEST, "=" * 40_000, ",=x" * 10_000),
+    # Between an apostrophe and its formula, or the blanks in front of that, no cell may end.
+    *("x" * (LONGEST - 2) + ",=", "x" * (LONGEST - 4) + ",  =1", "x" * (LONGEST - 3) + ",'=", " " * LONGEST + "="),
+    "x" * (LONGEST - 2) + ",'x",  # this apostrophe is part of the text
+]
+
+
+def units(cell: str) -> int:
+    """Return the length that Excel sees."""
+    return len(cell.encode("utf-16-le")) // 2
+
+
+def cut_for_excel(text: str) -> int:
+    """Write the text among others. Assert that its cell holds what fits, and return the number of texts that were cut."""
+    table = pa.table({"a": [text, "short", None], "b": ["1", "2", "3"]})
+    columns, form = [column("a", nullable=True), column("b")], delivery("excel")
+    (cell, _), *others = csv_readers.by_python(written(columns, table, form), ["a", "b"], "")
+    kept, cut = csv_line.unguarded(cell), csv_line.lines(table, columns, form).cut
+    assert (others, units(cell) <= LONGEST) == ([["short", "2"], ["", "3"]], True)
+    assert (cell, text.startswith(kept), cut) == (csv_line.guarded(kept), True, int(kept != text))
+    assert cut == 0 or units(csv_line.guarded(text[: len(kept) + 2])) > LONGEST
+    return cut
+
+
+@pytest.mark.parametrize("number", range(len(TOO_LONG)))
+def test_a_text_that_is_too_long_for_excel_is_cut_and_counted(number):
+    assert cut_for_excel(TOO_LONG[number]) == 1
+    lines = csv_line.lines(pa.table({"a": TOO_LONG[number : number + 1]}), [column("a")], delivery("machine"))
+    assert (lines.cut, bytes(lines.data).decode().strip('"\r\n')) == (0, csv_line.guarded(TOO_LONG[number]))
+
+
+def test_a_text_that_just_fits_into_a_cell_of_excel_is_not_cut():
+    assert [cut_for_excel(text) for text in FITTING] == [0] * len(FITTING)
+
+
+def test_texts_around_the_limit_of_excel_are_cut_where_they_must_be():
+    dice = random.Random(11)
+    ends = ["".join(dice.choices([*SPLITTING, "🚀", "＝"], k=30)) for _ in range(300)]
+    assert {cut_for_excel(dice.choice("x= ") * (LONGEST - dice.randrange(60)) + end) for end in ends} == {0, 1}
 
 
 def ends(precision: int, scale: int) -> list[Decimal | None]:

@@ -92,6 +92,16 @@ def test_a_column_whose_unit_varies_has_a_total_for_each_unit_and_none_over_all(
     }
 
 
+def test_a_unit_that_is_empty_and_a_missing_one_have_a_total_each():
+    units = {"line_total": {None: Decimal(3), "": Decimal(4), "EUR": Decimal(5)}}
+    made_of = samples.weekly_sales()
+    document = made(attrs.evolve(made_of, stats=attrs.evolve(made_of.stats, units=units)))
+    totals = {name: total["sum"] for name, total in document["totals"].items() if name.startswith("line_total")}
+    assert totals == {"line_total ": "3", 'line_total ""': "4", "line_total EUR": "5"}
+    shown = {manifest.figure(one): one["total"] for one in document["headline"] if one["column"] == "line_total"}
+    assert shown == totals == {name: manifest.previous_document(document)["totals"][name] for name in totals}
+
+
 def test_a_check_is_about_rows_or_about_the_file():
     checks = [CheckResult("a", "warn", "m", 3), CheckResult("b", "block", "m", 0, "file")]
     assert made(samples.weekly_sales(checks=checks))["checks"] == [

@@ -339,6 +339,39 @@ def test_files_of_dead_runs_are_removed_and_nothing_else(location):
     assert clean(location, "own", T0) == []
 
 
+@pytest.mark.parametrize(
+    "ended",
+    [
+        {"state": "failed", "windows": [{"window": "2026-W46", "state": "failed", "may_be_published": True}]},
+        {"state": "blocked", "windows": [{"window": "2026-W46", "state": "failed", "may_be_published": True}]},
+        {"state": "failed", "working_on": "2026-W46"},
+    ],
+    ids=["failed", "another window blocked", "stopped"],
+)
+def test_files_stay_while_the_manifest_of_a_run_that_ended_may_still_appear(location, ended):
+    """S3 didn't answer the write of the manifest."""
+    leave(location, run(location, "unsure", ended_at=T0, **ended))
+    elsewhere = attrs.evolve(location, window="2026-W45")
+    leave(elsewhere, "unsure")
+    assert clean(location, "own", T0 + 9 * MINUTE) == []
+    assert clean(elsewhere, "own", T0) == ["unsure"]
+    cleanup.clean_up_dead_runs(Listing.read(location.bucket, location.export), "own", latest(location), T0 + 9 * MINUTE)
+    assert left(location) == {"unsure"}
+    cleanup.clean_up_dead_runs(Listing.read(location.bucket, location.export), "own", latest(location), T0 + 10 * MINUTE)
+    assert left(location) == set(), "also in a window that no run works on again"
+    assert [record["state"] for record in latest(location)] == [ended["state"]]
+
+
+def test_a_process_of_another_container_with_the_same_host_name_is_not_taken_for_a_dead_one(location):
+    """Containers share the machine's boot and may share a host name. Their processes have numbers of their own."""
+    here = runs.RunRecord("own", location.export, T0, T0, T0).host
+    name, boot, _ = here.split("/")
+    leave(location, run(location, "at-work", host=f"{name}/{boot}/pid:[1]", pid=ended_process()))
+    assert clean(location, "own", T0) == []
+    leave(location, run(location, "killed", host=here, pid=ended_process()))
+    assert clean(location, "own", T0) == ["killed"]
+
+
 def test_files_of_dead_runs_are_removed_from_all_windows(location):
     windows = [attrs.evolve(location, window=label) for label in ("2026-W43", "2026-W44", "2026-W45")]
     for name, pid in (("killed", ended_process()), ("at-work", os.getpid())):
@@ -393,6 +426,13 @@ def test_windows_that_failed_or_ended_their_run_count_as_tried(location):
     run(location, "run-3", state="failed", windows=[{"window": "a", "state": "failed", "exit_code": 1}])
     run(location, "own", working_on="d")
     assert runs.tried(latest(location)) == {"a": "run-3", "c": "run-2"}
+
+
+def test_a_window_that_no_longer_fails_does_not_count_as_tried(location):
+    run(location, "run-1", state="failed", windows=[{"window": each, "state": "failed", "exit_code": 1} for each in "ab"])
+    run(location, "run-2", state="done", windows=[{"window": "a", "state": "published"}])
+    run(location, "own")
+    assert runs.tried(latest(location)) == {"b": "run-1"}
 
 
 def test_files_of_earlier_generations_stay(location):

@@ -86,7 +86,7 @@ def test_an_empty_window_is_reported_without_charts():
 def test_an_incomplete_window_has_the_end_of_its_data_and_of_its_changes():
     made = samples.weekly_sales()
     incomplete = attrs.evolve(
-        made, status="incomplete", table=attrs.evolve(made.table, committed_at=made.window.end - timedelta(hours=3))
+        made, status="incomplete", table=attrs.evolve(made.table, appended_at=made.window.end - timedelta(hours=3))
     )
     status = page(incomplete).one("p", class_="status incomplete").text
     assert status.startswith("Incomplete. Not final: data until Sunday 15 November 2026, 21:00 (Europe/Berlin).")

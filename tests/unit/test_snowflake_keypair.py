@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from snowflake_context import pair
 
+from lambdas.shared.errors import Refused
 from lambdas.shared.redaction import SHOWN, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import UnusableKey
@@ -128,6 +129,12 @@ def test_a_pair_whose_text_is_of_another_key_is_refused():
     for number, other in ((1, 2), (2, 1)):
         with pytest.raises(UnusableKey, match="reads back as another key"):
             keypair.verify_key_pair(keypair.KeyPair(pair(number).private_pem, pair(other)._key))
+
+
+@pytest.mark.parametrize("shown", [{}, {"RSA_PUBLIC_KEY_FP": "null"}, {"RSA_PUBLIC_KEY_2_FP": "SHA256:a"}])
+def test_a_slot_that_snowflake_does_not_show_is_not_taken_for_empty(shown):
+    with pytest.raises(Refused, match="DESC USER does not show RSA_PUBLIC_KEY"):
+        keypair.slot_fingerprints(shown)
 
 
 def test_a_pair_shows_nothing_of_its_private_half():

@@ -132,9 +132,59 @@ def test_a_personal_name_needs_no_tag(name):
     }
 
 
-@pytest.mark.parametrize("name", ["name", "product", "emailed", "streetlights", "shipment", "customer_region"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "customer_email",
+        "customerEmail",
+        "email_address",
+        "contactPhone",
+        "mobile_number",
+        "home_street",
+        "billingAddress",
+        "EMAIL2",
+        "clientIPAddress",
+        "ipv4",
+        "customer_first_name",
+        "firstname",
+        "customerName",
+        "birthDate",
+        "email_id",
+        "emails",
+    ],
+)
+def test_a_personal_word_inside_a_name_needs_no_tag(name):
+    assert personal(schema(field(name, "string"))) == {name}
+
+
+def test_a_record_or_an_array_can_have_a_personal_name():
+    place = record(field("city", "string"), name="Place")
+    found = schema(field("home_address", place), field("phoneNumbers", {"type": "array", "items": "string"}))
+    assert personal(found) == {"home_address", "phoneNumbers", "phoneNumbers[]"}
+    assert found.personal_below("home_address.city") == ["home_address"]
+
+
+@pytest.mark.parametrize(
+    "name", ["name", "product", "emailed", "streetlights", "shipment", "customer_region", "product_name", "address_id"]
+)
 def test_other_names_are_not_personal(name):
     assert personal(schema(field(name, "string"))) == set()
+
+
+def test_a_value_that_is_no_text_can_be_a_number_or_a_birth_date_and_no_address():
+    day = {"type": "int", "logicalType": "date"}
+    moment = {"type": "long", "logicalType": "timestamp-millis"}
+    found = schema(
+        field("email_sent_count", "int"),
+        field("email_opened_at", moment),
+        field("address_count", "long"),
+        field("has_phone", "boolean"),
+        field("mobile_platform", {"type": "enum", "name": "Platform", "symbols": ["IOS", "ANDROID"]}),
+        field("phone", "long"),
+        field("birth_date", day),
+        field("email_uuid", {"type": "string", "logicalType": "uuid"}),
+    )
+    assert personal(found) == {"phone", "birth_date"}
 
 
 def test_what_a_value_contains():

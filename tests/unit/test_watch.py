@@ -132,8 +132,7 @@ def test_n7_recipients_who_did_not_confirm_are_counted(lake_aws):
     with Stubber(_client("sns")) as stub:
         for confirmed in ("1", "3", "4"):
             stub.add_response("get_topic_attributes", {"Attributes": {"SubscriptionsConfirmed": confirmed}})
-        export = MonitoredExport("weekly_sales", "", "", "", 6, 3, topic="arn:aws:sns:eu-west-1:1:t")
-        assert [measurements.unconfirmed(_client("sns"), export) for _ in range(3)] == [2, 0, 0]
+        assert [measurements.unconfirmed(_client("sns"), "arn:aws:sns:eu-west-1:1:t", 3) for _ in range(3)] == [2, 0, 0]
 
 
 # --- keys
@@ -184,11 +183,11 @@ def test_hours_without_records_and_all_pages_of_the_vendors_answer_are_read(serv
     clock = SystemClock()
     session = Session(Deadline(clock, clock.time() + 30))
     plane = RestClient(session, clock, server.url, ApiKey("K", Secret("s" * 40)))
-    found = telemetry.last_received(plane, "lkc-1", MONDAY.timestamp())
+    found = telemetry.last_received(plane, "lkc-1", MONDAY.timestamp() + 60)
     assert found == {"trades": datetime(2026, 11, 16, 4, 0, tzinfo=UTC).timestamp()}
     assert [sent.query for sent in server.sent] == [{}, {"page_token": "t"}]
     (asked, _) = (sent.body for sent in server.sent)
-    assert asked["intervals"] == ["2026-11-09T06:00:00Z/2026-11-16T06:00:00Z"]
+    assert asked["intervals"] == ["2026-11-09T07:00:00Z/2026-11-16T06:01:00Z"]
     assert asked["filter"] == {"field": "resource.kafka.id", "op": "EQ", "value": "lkc-1"}
 
 

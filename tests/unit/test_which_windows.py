@@ -88,6 +88,31 @@ def test_windows_that_failed_before_come_last():
     assert planned(rule(), NIGHT + 5 * DAY, published=days(5), tried=tried) == ([6, 3, 5, 2, 1, 4], 0)
 
 
+def test_the_last_window_comes_behind_the_others_once_it_has_failed():
+    assert planned(rule(), NIGHT + 4 * DAY, published=days(1), tried={"2026-11-05": "run-1"}) == ([2, 3, 4, 5], 0)
+    tried = dict(zip(days(5, 2), ("run-1", "run-2"), strict=True))
+    assert planned(rule(), NIGHT + 4 * DAY, published=days(1), tried=tried) == ([3, 4, 5, 2], 0)
+
+
+def test_a_window_that_was_published_and_fails_to_be_published_again_comes_behind_the_others():
+    assert planned(rule(), NIGHT + 4 * DAY, published=days(3, 5), tried={"2026-11-05": "run-1"}) == ([1, 2, 4, 5], 0)
+
+
+@pytest.mark.parametrize("stopping", [(5,), (2, 5), (1, 2, 3, 4, 5)])
+def test_windows_that_end_each_run_delay_no_other_window(stopping):
+    """As with EXP-MEMORY, the run ends at the first such window."""
+    bad, published, tried = set(days(*stopping)), set(), {}
+    for number in range(8):
+        found = plan(rule(), NIGHT + 4 * DAY, published=published, skipped=set(), tried=tried)
+        for window in found.windows:
+            if window.label in bad:
+                tried[window.label] = f"run-{number}"
+                break
+            published.add(window.label)
+    assert published == set(days(1, 2, 3, 4, 5)) - bad
+    assert set(tried) == bad, "each of them is tried"
+
+
 def test_windows_begin_at_the_contracts_first_day_in_its_zone():
     berlin = rule(zone="Europe/Berlin", first=date(2026, 11, 3))
     assert planned(berlin, datetime(2026, 11, 3, 22, 59, tzinfo=UTC)) == ([], 0)

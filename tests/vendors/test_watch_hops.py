@@ -105,6 +105,20 @@ def test_outdated_metadata_in_glue_is_found_although_the_lake_is_fresh(side):
     assert watch.iceberg_age("others") < watch.glue_age("others")
 
 
+def test_a_second_slash_after_the_bucket_belongs_to_the_key(side):
+    """Confluent's Terraform provider has a table at s3://bucket//….
+
+    Source: its test data, read_created_byob_aws_tt.json.
+    """
+    bucket, key = lake(side)._shown("things")
+    side.aws.s3.copy_object(Bucket=bucket, Key=f"/{key}", CopySource={"Bucket": bucket, "Key": key})
+    side.aws.glue.create_table(
+        DatabaseName=NAMESPACE,
+        TableInput={"Name": "doubled", "Parameters": {"metadata_location": f"s3://{bucket}//{key}", "table_type": "ICEBERG"}},
+    )
+    assert lake(side, ahead=5).glue_age("doubled") == pytest.approx(5, abs=0.1)
+
+
 def test_a_table_that_glue_does_not_have_is_reported(side):
     with pytest.raises(LakeferryError) as raised:
         lake(side).glue_age("nothing")

@@ -76,7 +76,7 @@ _MANIFEST: Final = {
     "headline[].unit": "Its unit, or null.",
     "headline[].total": "Its sum. Numbers are text, because JSON has no decimals.",
     "totals.<column>.sum": "Sum of a numeric column over the rows of the file; where the unit varies, by column and unit, as in "
-    "`sales EUR`.",
+    '`sales EUR`. Rows without a unit are in `sales` and a blank, those whose unit is an empty text in `sales ""`.',
     "totals.<column>.min": "Its least value; null where there is none. Where the unit varies, only sums are given.",
     "totals.<column>.max": "Its greatest value, likewise.",
     "checks[].id": "The check's id; `<column>_not_empty` and `<column>_allowed` come from the columns themselves.",
@@ -131,10 +131,12 @@ _RUN: Final = {
     "windows[].remedy": "What to do.",
     "windows[].exit_code": "The exit code that it leads to.",
     "windows[].stops": "Whether this stopped the run, so that later windows were not computed.",
+    "windows[].may_be_published": "Whether S3 didn't answer the write of the manifest, so that it may still appear. Runs keep "
+    "the window's files until ten minutes after `ended_at`.",
     "working_on": "The window in progress; null between windows and at the end. If a run dies, it was working on this one.",
     "windows_left": "Missing windows beyond what one run takes on (`window.max_backfill`).",
     "phases.<phase>": "Seconds over all windows in `look for changes`, `compute`, `verify`, `publish` and `keep aggregate`.",
-    "host": "The machine and its boot, which identify a dead process.",
+    "host": "The machine, its boot and the namespace of process numbers, which identify a dead process.",
     "pid": "The process.",
     "code_version": "Version, and a hash of the sources.",
 }

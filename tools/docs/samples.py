@@ -42,7 +42,14 @@ def manifests() -> list[dict[str, Any]]:
 def run_record() -> dict[str, Any]:
     """Return a run with a published, a waiting and a failed window."""
     record = RunRecord(
-        _RUN, "weekly_sales", _STARTED, _STARTED, _STARTED + timedelta(hours=1), _JOB_RUN, host="ip-10-0-0-1/9f2c", pid=417
+        _RUN,
+        "weekly_sales",
+        _STARTED,
+        _STARTED,
+        _STARTED + timedelta(hours=1),
+        _JOB_RUN,
+        host="ip-10-0-0-1/9f2c/pid:[4026531836]",
+        pid=417,
     )
     window = window_of(_MONDAY, contracts.load("weekly_sales").window)
     waiting = "the table's last commit is of 2026-11-15 21:40 UTC, before the window's end"
@@ -66,6 +73,7 @@ _BLOCKED = {
     "remedy": "Correct the source, or the check",
     "exit_code": 7,
     "stops": False,
+    "may_be_published": False,
 }
 
 

@@ -16,6 +16,7 @@ from exports.contract import Contract
 from exports.expressions import AGGREGATE, CLOCK_WORDS, KAFKA_FIELDS, SCALAR, WINDOW_FIELDS
 from exports.toml_model import default_of, is_map, is_optional, setting_name, settings
 from exports.toml_schema import json_schema
+from exports.topic_schema import PERSONAL_TEXTS, PERSONAL_VALUES
 from tools.docs import markdown
 from tools.docs.markdown import code
 
@@ -64,6 +65,13 @@ _SPELLINGS = [
     ("name, text", "blanks around it removed, runs of blanks reduced to one, lower case"),
     ("id", "blanks around it removed"),
 ]
+_PERSONAL_FIELDS: Final = """\
+If a column is computed from a personal field, it needs `personal`: `lakeferry export check`, `lakeferry demo` and the deployment
+refuse it otherwise. A field is personal if the topic's schema has the tag `"confluent:tags": ["PII"]` on it, or if its name
+contains one of these words, in snake_case or camelCase, singular or plural:"""
+_NOT_PERSONAL: Final = """\
+All fields of a personal record are personal. A boolean, an enum or a name that ends in `address_id` is not, unless it has the
+tag. If a field only seems to be personal, give its column `personal = { treatment = "keep", reason = "…" }`."""
 _CONTRACT_INTRO: Final = """\
 A contract is one TOML file. Columns that it doesn't name are never delivered. `lakeferry export check FILE` reports all mistakes
 at once, by key and line. Editors with [Taplo](https://taplo.tamasfe.dev) check while you type: the first line of a contract may
@@ -73,11 +81,13 @@ How to write one: [Write an export contract](../how-to/write-an-export-contract.
 [Expressions](expressions.md)."""
 #: What each rule of a deployment file requires beyond single keys.
 _DEPLOYMENT_RULES: Final = {
-    "names_are_unique": "The names of topics, statements, exports and Snowflake tables are unique, and the two buckets differ.",
-    "tags_are_allowed": "No tag is called `project`, `stage` or `owner`, which Lakeferry sets, or begins with `aws:`.",
+    "names_are_unique": "The names of topics, statements, exports and Snowflake tables are unique, and the two buckets differ. No two "
+    "topics, statements or exports become the same id in the templates, as `trades_2` and `trades2` both become `Trades2`.",
+    "tags_are_allowed": "No tag is called `project`, `stage` or `owner`, which Lakeferry sets, or begins with `aws:`. Names of tags "
+    "have letters, digits, blanks and . : / = + @ _ -, and differ in more than capitals.",
     "environment_has_id_and_name": "`environment_id` and `environment_name` are both set, or neither.",
-    "topics_have_one_writer": "A topic is written by a statement, by Datagen or by your own producers. The settings of one "
-    "that a statement creates are in the statement's create.sql.",
+    "topics_have_one_writer": "A topic is written by a statement, by Datagen or by your own producers. A statement creates one "
+    "topic, with the name and the settings in its create.sql.",
     "statements_exist": "`flink/<name>/` has create.sql and undo.sql, and `after` names statements above this one.",
     "schemas_exist": "The schema file exists and holds an Avro record. A topic with `[topics.tableflow]` has a "
     "schema, or Datagen or a statement that registers one.",
@@ -88,6 +98,7 @@ _DEPLOYMENT_RULES: Final = {
     "snowflake_can_read_tables": "A table in Snowflake needs `[snowflake]`, Glue and write mode APPEND.",
     "snowflake_names_differ_from_the_deployers": "User and warehouse of the readers aren't the deployer's.",
     "exports_match_topics": "The export's topic is in the file and a table in Glue, and the contract fits the topic's schema.",
+    "mails_reach_somebody_once": "`engineers` has an address, and no list has an address twice.",
     "grace_is_shorter_than_rotation": "`grace_days` is less than `every_days`.",
     "rows_outlive_windows": "For each export of the topic, `rows_days` is at least the length of a window in days, plus the days "
     "for which it is published again, plus one.",
@@ -111,7 +122,8 @@ _ON_DESTROY: Final = """\
 | stacks | protected against deletion until you lift that | - |
 
 Changing `delete` to `keep` deletes nothing: only a stack that is deleted as a whole removes leftovers. A new
-deployment generates a new pseudonymisation key; to use the one that was kept, name its secret in `pseudonym_secret`."""
+deployment has new buckets, a new Glue database of aggregates and a new pseudonymisation key; to use the key that
+was kept, name its secret in `pseudonym_secret`."""
 _NAMES: Final = {
     "kafka_topic": "the topic's name",
     "kafka_partition": "the partition",
@@ -151,6 +163,8 @@ def contract_page() -> str:
         _CONTRACT_INTRO,
         *_sections(Contract, "", "The file"),
         f"## Rules beyond single keys\n\n{rules}",
+        f"## Fields with personal data\n\n{_PERSONAL_FIELDS}\n\n- {', '.join(PERSONAL_VALUES)}\n"
+        f"- of a field that is neither a number nor a time, also: {', '.join(PERSONAL_TEXTS)}\n\n{_NOT_PERSONAL}",
         f"## Treatments of personal data\n\n{treatments}\n\nText that isn't ASCII is brought to Unicode's NFKC form first.\n\n"
         f"{spellings}",
     )

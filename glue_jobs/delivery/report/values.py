@@ -38,7 +38,7 @@ def _incomplete(result: WindowResult) -> str:
     limit = until(result)
     again = f" The file is made again when more data arrives, until {limit}." if limit else ""
     return (
-        f"Not final: data until {instant(result.table.committed_at, result.contract.window.zone)}. "
+        f"Not final: data until {instant(result.table.appended_at, result.contract.window.zone)}. "
         f"Not everything up to the window's end has reached the source, so rows may be missing.{again}"
     )
 

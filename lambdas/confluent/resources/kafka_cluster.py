@@ -9,7 +9,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD, bootstrap_servers, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
 from lambdas.confluent.properties import KafkaClusterProps
-from lambdas.shared.errors import LakeferryError, ResourceFailed
+from lambdas.shared.errors import LakeferryError, Refused, ResourceFailed
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = KafkaClusterProps
@@ -56,6 +56,8 @@ def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs |
 
 def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
     actual = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
+    if (why := _cant_change(context.previous, spec, actual, object_id)) and not context.rolling_back():
+        raise Refused(confluent_errors.CANT_CHANGE, why)
     changes: dict[str, Any] = {}
     if text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
@@ -68,6 +70,18 @@ def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
     if changes:
         changes["environment"] = {"id": spec.environment_id}
         context.vendor.cloud.patch(_ROUTE + path(object_id), {"spec": changes})
+
+
+def _cant_change(before: Any, spec: KafkaClusterProps, actual: Any, object_id: str) -> str:
+    """Return what Confluent can't change, "" for nothing. After a rollback, the cluster may have more than the properties say."""
+    if not isinstance(before, KafkaClusterProps):
+        return ""
+    if text(actual, "spec", "config", "kind") == "Standard" and before.type == "Standard" and spec.type == "Basic":
+        return f"Kafka cluster {object_id} is Standard, and Confluent can't make it Basic"
+    limit = get_path(actual, "spec", "config", "max_ecku")
+    if limit and before.max_ecku is not None and spec.max_ecku is None:
+        return f"max_ecku of Kafka cluster {object_id} is {limit}, and Confluent's API has no value that removes it"
+    return ""
 
 
 def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:

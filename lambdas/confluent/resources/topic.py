@@ -50,9 +50,18 @@ def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
     if isinstance(now := get_path(actual, "partitions_count"), int) and now < spec.partitions:
         # Kafka refuses to set the number that a topic has, so a repetition would look like a failure.
         plane.patch(_route(spec), {"partitions_count": spec.partitions}, repeatable=False)
+    elif isinstance(now, int) and now > spec.partitions and _lowers(context, spec):
+        what = f"topic {object_id} has {now} partitions, and Kafka can't lower that to {spec.partitions}"
+        raise Refused(confluent_errors.CANT_CHANGE, what)
     current = {text(one, "name"): one for one in objects(plane.read(_route(spec) + "/configs"), "data")}
     if changes := [*_set(spec, current), *_reset(context, spec, current)]:
         plane.post(_route(spec) + "/configs:alter", {"data": changes}, repeatable=True)
+
+
+def _lowers(context: Ctx, spec: TopicProps) -> bool:
+    """Return whether this update lowers the number. A rollback does so too: the topic keeps the added partitions."""
+    before = context.previous
+    return isinstance(before, TopicProps) and before.partitions > spec.partitions and not context.rolling_back()
 
 
 def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:

@@ -1,10 +1,11 @@
 """S3: multipart uploads, limits of the API, default encryption, and what the conditions of bucket policies see.
 
 - s3_multipart: CompleteMultipartUpload refuses (400) EntityTooSmall if a part other than the last is under 5 MiB;
-  InvalidPartOrder if the list doesn't ascend; MalformedXML if it is empty or an entry has no ETag; InvalidRequest if the upload
-  has a checksum algorithm and an entry no checksum. UploadPart refuses a part whose checksum is missing or of another algorithm
-  (InvalidRequest). Stock MiniStack sorts the list and accepts all of these. Source: S3 API reference, CompleteMultipartUpload
-  (errors) and UploadPart; S3 user guide, "Multipart upload limits".
+  InvalidPartOrder if the list doesn't ascend, or if the upload has a checksum algorithm and the numbers are not 1, 2, 3 and so
+  on; MalformedXML if the list is empty or an entry has no ETag; InvalidRequest if the upload has a checksum algorithm and an
+  entry no checksum. UploadPart refuses a part whose checksum is missing or of another algorithm (InvalidRequest). Stock MiniStack
+  sorts the list and accepts all of these. Source: S3 API reference, CompleteMultipartUpload (errors), CompletedPart (PartNumber)
+  and UploadPart; S3 user guide, "Multipart upload limits".
 - s3_limits: ListObjects, ListObjectsV2, ListObjectVersions, ListMultipartUploads and ListParts return at most 1,000 entries;
   stock returns as many as the request asks for, which hides a missing loop. DeleteObjects with more than 1,000 keys is
   MalformedXML, a key of more than 1,024 bytes KeyTooLongError; stock accepts both. PutObject answers with the checksum that it
@@ -123,6 +124,8 @@ def accept(parts: list[Part], upload: dict[str, Any], headers: dict[str, str]) -
         raise Refused("InvalidPartOrder", "The list of parts was not in ascending order")
     for part in parts:
         _match(part, upload)
+    if (upload.get("checksum_algorithm") or _FULL_OBJECT) != _FULL_OBJECT and numbers != list(range(1, len(numbers) + 1)):
+        raise Refused("InvalidPartOrder", "Parts with checksums must be numbered consecutively, starting with 1")
     stored = [upload["parts"][number] for number in numbers]
     if any(part["size"] < MIN_PART_BYTES for part in stored[:-1]):
         raise Refused("EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size")

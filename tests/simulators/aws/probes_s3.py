@@ -72,6 +72,11 @@ for name, code, call in (
         "InvalidRequest",
         lambda aws: complete(aws, [b"1"], without_checksums, ChecksumAlgorithm="SHA256"),
     ),
+    (
+        "refuses_gaps_between_numbers_of_parts_with_checksums",
+        "InvalidPartOrder",
+        lambda aws: complete(aws, [bytes(PART)] * 3, lambda parts: parts[::2], ChecksumAlgorithm="SHA256"),
+    ),
     ("refuses_a_part_without_the_checksum_of_its_upload", "InvalidRequest", upload_to_sha256),
     ("refuses_a_part_with_another_checksum", "InvalidRequest", lambda aws: upload_to_sha256(aws, ChecksumSHA1=SHA1)),
 ):
