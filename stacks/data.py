@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, Fn, RemovalPolicy
 from aws_cdk import aws_athena as athena
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_s3 as s3
@@ -32,7 +32,7 @@ class DataStack(LakeferryStack):
         super().__init__(scope, "data", loaded=loaded, purpose="buckets, catalog of aggregates, queries, pseudonymisation key")
         self.tableflow_bucket = self._tableflow_bucket()
         self.lake_bucket = self._lake_bucket()
-        self._aggregates()
+        self.aggregates = self._aggregates()
         self.workgroup = self._workgroup()
         secret_arn, key_arn = self._pseudonym_secret()
         if not self.deployment.keeps_data:
@@ -44,15 +44,15 @@ class DataStack(LakeferryStack):
             arn=self.export_value(self.lake_bucket.bucket_arn),
             pseudonym_secret_arn=secret_arn,
             pseudonym_key_arn=key_arn,
-            aggregates=self.aggregates_name,
+            aggregates=self.export_value(self.aggregates.ref),
             workgroup=self.deployment.prefix,
         )
         self._outputs()
 
     @property
-    def aggregates_name(self) -> str:
-        """Return a name of small letters, digits and underscores: Athena needs quotes for others."""
-        return f"{self.deployment.prefix}_aggregates".replace("-", "_")
+    def _removal(self) -> RemovalPolicy:
+        """Return the removal policy of data. A deployment that fails at first keeps nothing: there is no data yet."""
+        return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if self.deployment.keeps_data else RemovalPolicy.DESTROY
 
     def _tableflow_bucket(self) -> s3.Bucket:
         """Create a bucket that only Tableflow writes to, as Confluent requires; so it has no access logs either."""
@@ -86,7 +86,7 @@ class DataStack(LakeferryStack):
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             versioned=True,
             lifecycle_rules=[tidy, *rules],
-            removal_policy=RemovalPolicy.RETAIN if self.deployment.keeps_data else RemovalPolicy.DESTROY,
+            removal_policy=self._removal,
         )
         acknowledge(
             bucket,
@@ -96,11 +96,17 @@ class DataStack(LakeferryStack):
         )
         return bucket
 
-    def _aggregates(self) -> None:
-        name = self.aggregates_name
+    def _aggregates(self) -> glue.CfnDatabase:
+        """Create the database. Its name has small letters, digits and underscores: Athena needs quotes for others.
+
+        The name ends in eight digits of the stack's id. A database that an earlier deployment kept has another name, and its
+        tables are in that deployment's bucket, which this deployment may not read.
+        """
+        stack_id = Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", self.stack_id))))
+        name = f"{self.deployment.prefix}_aggregates_".replace("-", "_") + stack_id
         database = glue.CfnDatabase(
             self,
-            "Aggregates",
+            "AggregateTables",  # not the id of earlier versions: CloudFormation can't rename their database
             catalog_id=self.account,
             database_input=glue.CfnDatabase.DatabaseInputProperty(
                 name=name,
@@ -108,7 +114,8 @@ class DataStack(LakeferryStack):
                 location_uri=f"s3://{self.lake_bucket.bucket_name}/{WAREHOUSE}/{name}",
             ),
         )
-        database.apply_removal_policy(RemovalPolicy.RETAIN if self.deployment.keeps_data else RemovalPolicy.DESTROY)
+        database.apply_removal_policy(self._removal)
+        return database
 
     def _workgroup(self) -> athena.CfnWorkGroup:
         results = athena.CfnWorkGroup.ResultConfigurationProperty(
@@ -120,7 +127,7 @@ class DataStack(LakeferryStack):
             "Workgroup",
             name=self.deployment.prefix,
             description=f"Queries on the tables of {self.deployment.prefix}",
-            recursive_delete_option=not self.deployment.keeps_data,
+            recursive_delete_option=True,  # it holds queries and their history; the results are in the bucket
             work_group_configuration=athena.CfnWorkGroup.WorkGroupConfigurationProperty(
                 bytes_scanned_cutoff_per_query=_SCAN_LIMIT_BYTES,
                 enforce_work_group_configuration=True,
@@ -130,7 +137,10 @@ class DataStack(LakeferryStack):
         )
 
     def _pseudonym_secret(self) -> tuple[str, str]:
-        """Return the ARNs of the pseudonymisation key's secret and of its KMS key. They are kept if the data is."""
+        """Return the ARNs of the pseudonymisation key's secret and of its KMS key. They are kept if the data is.
+
+        Of a secret that existed before, the first is a pattern for IAM, and the second is "".
+        """
         if known := self.deployment.aws.pseudonym_secret:
             return named_secret(self, known), ""
         prefix, keep = self.deployment.prefix, self.deployment.keeps_data
@@ -168,7 +178,7 @@ class DataStack(LakeferryStack):
         for export in self.deployment.exports:
             prefix = f"s3://{self.lake_bucket.bucket_name}/{EXPORTS}/{export.contract}/"
             self.output(f"{pascal_case(export.contract)}Files", prefix, "Files and manifests of the export")
-        self.output("AggregatesDatabase", self.aggregates_name, "Glue database of aggregates that exports keep")
+        self.output("AggregatesDatabase", self.aggregates.ref, "Glue database of aggregates that exports keep")
         self.output("AthenaWorkgroup", self.workgroup.name, "Choose this workgroup in Athena")
 
 

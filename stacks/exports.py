@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Final
 
 from aws_cdk import Duration, RemovalPolicy, TimeZone
@@ -30,6 +31,8 @@ from stacks.settings import PublishedSettings, topic_arns, topic_name
 #: A start that is refused, because a run is still active, is retried for this long. Later, the next run catches up.
 _START_HOURS: Final = 6
 _START_TRIES: Final = 24
+#: Job names of one rule. EventBridge allows 2,048 characters in an event pattern by default, and a job's name has up to 100.
+_JOBS_OF_RULE: Final = 16
 _SUCCESS: Final = ("SUCCEEDED",)
 _FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 
@@ -150,15 +153,17 @@ class ExportsStack(LakeferryStack):
             dead_letters=self.dead_letters,
         )
         names = [str(job.name) for job in self.jobs.values()]
-        for outcome, states in (("Success", _SUCCESS), ("Failure", _FAILURE)):
+        for (outcome, states), start in itertools.product(
+            (("Success", _SUCCESS), ("Failure", _FAILURE)), range(0, len(names), _JOBS_OF_RULE)
+        ):
             rule = events.Rule(
                 self,
-                f"{outcome}Rule",
+                f"{outcome}Rule{start or ''}",
                 description=f"{outcome} of an export",
                 event_pattern=events.EventPattern(
                     source=["aws.glue"],
                     detail_type=["Glue Job State Change"],
-                    detail={"jobName": names, "state": list(states)},
+                    detail={"jobName": names[start : start + _JOBS_OF_RULE], "state": list(states)},
                 ),
             )
             rule.add_target(

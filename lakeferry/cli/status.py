@@ -32,6 +32,7 @@ class WaitFor(StrEnum):
         "secrets": "As in `rotate --check`.",
         "exports": "Each: last (id, began, seconds, result, record, windows, reason), next_run, zone, published, "
         "observations (problems: state, value, message, code).",
+        "alarms": "What keeps alarms from the engineers: state, value (how many have not confirmed), message, code; or null.",
         "drift": "With --drift, each: system, type, name, status, details, stack.",
     },
 )

@@ -43,8 +43,9 @@ def show(output: Output, ctx: DeploymentContext, outputs: list[StackOutput], cos
     output.table(["output", "value"], [[each.description, each.value] for each in outputs])
     output.print(f"Stacks: {_console(ctx)}")
     output.print(f"\nEstimated cost: {a_day(cost)} at list prices, plus usage (`lakeferry cost`).")
-    if is_first and any(export.recipients for export in ctx.deployment.exports):
-        output.print("AWS sent a link to every recipient. Until they confirm it, they get no mails about files.")
+    if is_first:
+        output.print("AWS sent a link to every engineer and recipient. Until they confirm it, engineers get no alarms, and")
+        output.print("recipients no mails about files.")
     commands = [f"{program_name()} {words} --stage {ctx.stage}" for words in _next(ctx, is_first=is_first)]
     output.print("Next:")
     for each in commands:

@@ -1,4 +1,4 @@
-"""Each export: its last run and what it published, its next run, and whether its recipients get mail."""
+"""Each export: its last run and what it published, its next run, and whether its recipients and the engineers get mail."""
 
 from __future__ import annotations
 
@@ -135,10 +135,19 @@ def _observe_lateness(readers: Readers, export: MonitoredExport, *, has_run: boo
 
 
 def _observe_recipients(readers: Readers, export: MonitoredExport) -> Observation | None:
-    if not export.topic:
-        return None
-    count = observe(lambda: measurements.unconfirmed(readers.ctx.client("sns"), export))
+    return _observe_topic(readers, export.topic, export.recipients, "recipients", "nothing") if export.topic else None
+
+
+def observe_engineers(readers: Readers) -> Observation | None:
+    """Return how many engineers get no alarms. An alarm about that would not reach them."""
+    ctx = readers.ctx
+    topic = f"arn:aws:sns:{ctx.region}:{ctx.account}:{readers.settings.deployment}-alarms"
+    return _observe_topic(readers, topic, len(ctx.deployment.alerts.engineers), "engineers", "no alarms")
+
+
+def _observe_topic(readers: Readers, topic: str, people: int, who: str, gets: str) -> Observation | None:
+    count = observe(lambda: measurements.unconfirmed(readers.ctx.client("sns"), topic, people))
     if isinstance(count, Observation):
         return count
-    message = f"{count:.0f} of {export.recipients} recipients have not confirmed the mail from AWS: they get nothing"
+    message = f"{count:.0f} of {people} {who} have not confirmed the mail from AWS: they get {gets}"
     return Observation(State.ACTION_NEEDED, count, message) if count else None

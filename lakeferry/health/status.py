@@ -15,10 +15,11 @@ from lakeferry.credentials.rotating_secrets import Age
 from lakeferry.deployment import context, stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
+from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
 from lakeferry.health.drift import Drift
-from lakeferry.health.exports import ExportStatus, LastRun, read_exports
+from lakeferry.health.exports import ACTIVE_RUNS, ExportStatus, LastRun, observe_engineers, read_exports
 from lakeferry.health.freshness import HOPS, Readers, TableStatus, open_readers, read_tables
 from lakeferry.health.model import Observation, State, format_hours
 from lakeferry.inventory import Verdict
@@ -38,12 +39,13 @@ class Event(StrEnum):
 
 @attrs.frozen
 class Status:
-    """`drift` is None unless it was requested."""
+    """`alarms` is None if all engineers get them, `drift` is None unless it was requested."""
 
     stacks: list[Stack]
     tables: list[TableStatus]
     secrets: list[Age]
     exports: list[ExportStatus]
+    alarms: Observation | None
     drift: list[Drift] | None
 
     def document(self, stage: str) -> dict[str, Any]:
@@ -56,6 +58,7 @@ class Status:
             ],
             "secrets": rotation.documents(self.secrets),
             "exports": [export.document() for export in self.exports],
+            "alarms": self.alarms.document() if self.alarms else None,
             "drift": None if self.drift is None else [attrs.asdict(one) for one in self.drift],
         }
 
@@ -63,21 +66,29 @@ class Status:
 def run_status(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
     """Raises CommandFailed where something is wrong or unknown, or where the awaited event hasn't happened."""
     with context.open_context(stage) as ctx:
-        _show_stacks(output, ctx, stacks.read(ctx).values())
-        readers = open_readers(ctx)
-        if wait_for:
-            wait(output, readers, wait_for, minutes)
-        with output.step(f"Reading the status of {ctx.deployment.prefix}"):
-            status = _read(ctx, readers, with_drift=with_drift)
-        _show_tables(output, status.tables)
-        _show_exports(output, status.exports)
-        output.print("\nKeys:")
-        rotation.show(output, ctx.deployment, status.secrets)
-        if status.drift is not None:
-            show_drift(output, status.drift)
-        document = status.document(stage)
-        _require_healthy(output, list(_problems(ctx, status)), document)
-        return document
+        return report_status(output, ctx, wait_for=wait_for, minutes=minutes, with_drift=with_drift)
+
+
+def report_status(
+    output: Output, ctx: DeploymentContext, *, wait_for: Event | None, minutes: int, with_drift: bool
+) -> dict[str, Any]:
+    """Raises CommandFailed."""
+    _show_stacks(output, ctx, stacks.read(ctx).values())
+    readers = open_readers(ctx)
+    if wait_for:
+        wait(output, readers, wait_for, minutes)
+    with output.step(f"Reading the status of {ctx.deployment.prefix}"):
+        status = _read(ctx, readers.anew(), with_drift=with_drift)
+    _show_tables(output, status.tables)
+    _show_exports(output, status.exports)
+    _show_alarms(output, status.alarms)
+    output.print("\nKeys:")
+    rotation.show(output, ctx.deployment, status.secrets)
+    if status.drift is not None:
+        show_drift(output, status.drift)
+    document = status.document(ctx.stage)
+    _require_healthy(output, list(_problems(ctx, status)), document)
+    return document
 
 
 def _read(ctx: DeploymentContext, readers: Readers, *, with_drift: bool) -> Status:
@@ -88,30 +99,52 @@ def _read(ctx: DeploymentContext, readers: Readers, *, with_drift: bool) -> Stat
         exports = pool.submit(read_exports, readers)
         deployed = list(stacks.read(ctx).values())
         drifted = drift.detect(ctx) if with_drift else None
-        return Status(deployed, tables.result(), secrets.result(), exports.result(), drifted)
+        return Status(deployed, tables.result(), secrets.result(), exports.result(), observe_engineers(readers), drifted)
 
 
 def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
-    """Raises CommandFailed with STATUS-LATER after `minutes`."""
+    """Raises CommandFailed: STATUS-LATER after `minutes`, at once where something is wrong or the login has ended."""
     clock = readers.ctx.clock
     began = clock.time()
     with output.step(f"Waiting for {event}") as report:
-        while not (message := has_come(readers, event)):
+        while True:
+            message, problems = look(readers.anew(), event)
+            if message:
+                break
+            _require_right(problems)
+            unknown = _few(one for one in problems if one.state is State.UNKNOWN)
+            if unknown:
+                _require_login(readers.ctx)
             waited = clock.time() - began
+            state = "; ".join(filter(None, [format_duration(waited), unknown]))
             if waited >= minutes * 60:
-                raise CommandFailed("STATUS-LATER", f"{event} has not happened in {format_duration(waited)}")
-            report(format_duration(waited))
+                raise CommandFailed("STATUS-LATER", f"{event} has not happened in {state}")
+            report(state)
             clock.sleep(_POLL)
     output.print(message)
 
 
-def has_come(readers: Readers, event: Event) -> str:
-    """Return a message once the event has happened, "" before that."""
+def look(readers: Readers, event: Event) -> tuple[str, list[Observation]]:
+    """Return a message once the event has happened, "" before that; and what isn't OK."""
     if event is Event.FIRST_TABLE:
-        tables = [one.table for one in read_tables(readers, float("inf")) if one.is_readable or _runs_without_glue(one)]
-        return f"first table: {', '.join(tables)} can be read" if tables else ""
-    exports = [f"{one.export} ({one.published} windows)" for one in read_exports(readers) if one.published]
-    return f"first export: {', '.join(exports)}" if exports else ""
+        tables = read_tables(readers, float("inf"))
+        readable = [one.table for one in tables if one.is_readable or _runs_without_glue(one)]
+        return f"first table: {', '.join(readable)} can be read" if readable else "", list(table_problems(tables))
+    exports = read_exports(readers)
+    published = [f"{one.export} ({one.published} windows)" for one in exports if one.published]
+    # A run that is under way may end what is wrong now.
+    idle = [one for one in exports if one.last is None or one.last.result not in ACTIVE_RUNS]
+    return f"first export: {', '.join(published)}" if published else "", list(_export_problems(idle))
+
+
+def _require_login(ctx: DeploymentContext) -> None:
+    """Raises CommandFailed where the credentials have expired. Other failures may pass."""
+    try:
+        with translate_aws_errors("reading the AWS identity"):
+            ctx.client("sts").get_caller_identity()
+    except CommandFailed as failure:
+        if failure.code == "AWS-CREDENTIALS":
+            raise
 
 
 def _runs_without_glue(table: TableStatus) -> bool:
@@ -124,6 +157,8 @@ def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Observation]:
             yield Observation(State.WRONG, message=f"stack {stack.name} is {stack.status}")
     yield from table_problems(status.tables)
     yield from _export_problems(status.exports)
+    if status.alarms:
+        yield status.alarms
     for age in status.secrets:
         yield from (Observation(State.WRONG, message=f"{age.secret}: {why}") for why in rotation.troubles(ctx.deployment, age))
         if age.trouble:
@@ -154,16 +189,18 @@ def _described(observation: Observation) -> str:
 
 
 def _require_healthy(output: Output, problems: list[Observation], document: dict[str, Any]) -> None:
-    wrong = [one for one in problems if one.state is State.WRONG]
-    unknown = [one for one in problems if one.state is State.UNKNOWN]
-    if wrong:
-        explained = next((f"`lakeferry explain {one.code}` says more; " for one in wrong if one.code), "")
-        hint = f"{explained}`lakeferry logs` has what functions and runs wrote"
-        raise CommandFailed("STATUS-WRONG", _few(wrong), hint, document)
-    if unknown:
+    _require_right(problems, document)
+    if unknown := [one for one in problems if one.state is State.UNKNOWN]:
         hint = "Fix that, then run it again: what can't be read may be wrong"
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {_few(unknown)}", hint, document)
     output.print("Everything is healthy")
+
+
+def _require_right(problems: Iterable[Observation], document: dict[str, Any] | None = None) -> None:
+    if wrong := [one for one in problems if one.state is State.WRONG]:
+        explained = next((f"`lakeferry explain {one.code}` says more; " for one in wrong if one.code), "")
+        hint = f"{explained}`lakeferry logs` has what functions and runs wrote"
+        raise CommandFailed("STATUS-WRONG", _few(wrong), hint, document)
 
 
 def _few(problems: Iterable[Observation]) -> str:
@@ -195,6 +232,12 @@ def _show_exports(output: Output, exports: list[ExportStatus]) -> None:
     rows = [[one.export, _last_run(one.last), str(one.published), one.next_run_text] for one in exports]
     output.table(["export", "last run", "published", "next run"], rows)
     _show_problems(output, _export_problems(exports))
+
+
+def _show_alarms(output: Output, alarms: Observation | None) -> None:
+    if alarms:
+        output.print("\nAlarms:")
+        _show_problems(output, [attrs.evolve(alarms, message=_described(alarms))])
 
 
 def _show_problems(output: Output, problems: Iterable[Observation]) -> None:

@@ -20,6 +20,7 @@ from lakeferry.inventory.ownership import StackHistory, of_stack, stack_items
 from lambdas import contract
 
 _BY_HAND: Final = "created manually: the deployment file names it"
+_ITS_KEY: Final = "encrypts the secret that the deployment file names"
 _KEEP: Final = 'on_destroy = "keep" in the deployment file'
 _UNVERIFIED: Final = "name matches this deployment, but ownership can't be verified; check it manually"
 _TAGGED: Final = "has the deployment's tags, but no name of the deployment; check it manually"
@@ -38,7 +39,8 @@ def list_items(ctx: DeploymentContext, history: StackHistory) -> list[Item]:
     for kind in listing.kinds:
         items += _guarded(kind.name, partial(listing.of_kind, kind))
     buckets = [item.name for item in items if item.kind == "bucket"]
-    items += _guarded("glue_table", lambda: listing.glue_tables(buckets))
+    aggregates = [item for item in items if item.kind == "glue_database" and item.name]
+    items += _guarded("glue_table", lambda: listing.glue_tables(aggregates, buckets))
     items += _guarded("tagged", lambda: listing.tagged(items))
     return items
 
@@ -63,15 +65,15 @@ class _Listing:
 
     def of_kind(self, kind: AwsKind) -> Iterator[Item]:
         for resource in kind.find(self.ctx):
-            if ownership := self._ownership(kind, resource):
-                yield ownership.item(AWS, kind.name, resource.name, resource.id, resource.parents)
+            own = next((one for one in self.kinds if one.name == resource.kind), kind)
+            if ownership := self._ownership(own, resource):
+                yield ownership.item(AWS, own.name, resource.name, resource.id, resource.parents)
 
-    def glue_tables(self, buckets: list[str]) -> Iterator[Item]:
-        """Tables of aggregates, whose database is listed as a kind; and Tableflow's databases, named by clusters' ids."""
-        aggregates = aws_kinds.aggregates(self.ctx.deployment)
-        ownership = self._keep_data(self._of_part("data"))
-        for table in self._tables(aggregates):
-            yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (aggregates,))
+    def glue_tables(self, aggregates: list[Item], buckets: list[str]) -> Iterator[Item]:
+        """Tables of aggregates, whose databases are listed as a kind; and Tableflow's databases, named by clusters' ids."""
+        for item in aggregates:
+            for table in self._tables(item.name):
+                yield attrs.evolve(item, kind="glue_table", name=table["Name"], id=table["Name"], parents=(item.name,))
         ownership = self._keep_data(self._of_part("confluent"))
         databases = [one["Name"] for page in pages(self.ctx, "glue", "get_databases") for one in page["DatabaseList"]]
         for database in filter(_CLUSTER.fullmatch, databases):
@@ -100,6 +102,8 @@ class _Listing:
     def _ownership(self, kind: AwsKind, resource: AwsResource) -> Ownership | None:
         if kind.type == "AWS::SecretsManager::Secret" and resource.name in self._created_by_hand:
             return retained(_BY_HAND)
+        if kind.type == "AWS::KMS::Key" and resource.id == self._key_of_pseudonym_secret:
+            return retained(_ITS_KEY)
         ownership = self._in_stacks(kind, resource)
         if ownership is None or ownership.owner == ORPHAN:
             ownership = self._outside_stacks(kind, resource, ownership)
@@ -114,6 +118,16 @@ class _Listing:
             deployment.confluent.cloud_key_secret, deployment.aws.pseudonym_secret, snowflake.key_secret if snowflake else None,
         ]  # fmt: skip
         return [name for name in names if name]
+
+    @cached_property
+    def _key_of_pseudonym_secret(self) -> str:
+        """Return the id of its KMS key, "" for none. The key has the tags of the deployment that created it: perhaps the same."""
+        client, name = self.ctx.client("secretsmanager"), self.ctx.deployment.aws.pseudonym_secret
+        try:
+            key = client.describe_secret(SecretId=name).get("KmsKeyId", "") if name else ""
+        except client.exceptions.ResourceNotFoundException:
+            return ""
+        return str(key).rpartition("/")[2]
 
     def _in_stacks(self, kind: AwsKind, resource: AwsResource) -> Ownership | None:
         """Lambda creates a function's log group where the function's stack doesn't."""

@@ -13,7 +13,7 @@ import attrs
 from deployments.model import Deployment
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.inventory import aws_listing
-from lakeferry.inventory.aws_listing import PSEUDONYM_SECRET, AwsResource, list_by, read_description
+from lakeferry.inventory.aws_listing import PSEUDONYM_KMS_KEY, PSEUDONYM_SECRET, AwsResource, list_by, read_description
 from lakeferry.inventory.model import Item
 from lambdas import contract
 from lambdas.custom_resources.cleanup import Cleaner
@@ -46,7 +46,8 @@ class Recognition:
             "<regional>": re.escape(deployment.regional_prefix),
             "<project>": re.escape(deployment.identity.name),
             "<buckets>": "|".join(map(re.escape, chosen_buckets)),
-            "<aggregates>": aggregates(deployment),
+            # With digits of its stack's id, or none if an earlier version created it. Earlier deployments may have kept theirs.
+            "<aggregates>": deployment.prefix.replace("-", "_") + "_aggregates(_[0-9a-f]{8})?",
             # As CloudFormation generates names: stack, logical id, a dozen characters. Another stack's name never looks so.
             "<generated>": rf"{stack}-[A-Za-z0-9]+-[A-Za-z0-9]{{12,13}}",
             # The same, cut to the most characters that a service allows. What begins with `lake-dev-data-confluent-` may be of
@@ -85,11 +86,6 @@ def matches(pattern: str, name: str) -> bool:
 def aws_kinds(deployment: Deployment) -> list[AwsKind]:
     """Return all kinds with this deployment's patterns. A test compares them with the templates."""
     return [attrs.evolve(kind, recognition=kind.recognition.resolve(deployment)) for kind in KINDS]
-
-
-def aggregates(deployment: Deployment) -> str:
-    """Return the name of the Glue database of aggregates."""
-    return f"{deployment.prefix}_aggregates".replace("-", "_")
 
 
 def _call(service: str, operation: str, **parameters: Any) -> Callable[[DeploymentContext, Item], Any]:
@@ -264,11 +260,12 @@ KINDS: Final = (
         Recognition("(/aws/lambda/)?(<generated>)|/aws-glue/<prefix>/(output|error)", "(/aws/lambda/)?(<truncated>)"),
     ),
     AwsKind(
-        "kms_key", "AWS::KMS::Key", partial(aws_listing.kms_keys, of_pseudonyms=False),
+        "kms_key", "AWS::KMS::Key", aws_listing.kms_keys,
         _call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS), _TAGGED, deletes_itself=True,
     ),
+    # Listed with the other KMS keys.
     AwsKind(
-        "pseudonymisation_kms_key", "AWS::KMS::Key", partial(aws_listing.kms_keys, of_pseudonyms=True),
+        PSEUDONYM_KMS_KEY, "AWS::KMS::Key", lambda _: iter(()),
         _call("kms", "schedule_key_deletion", KeyId="{id}", PendingWindowInDays=_RECOVERY_DAYS), _TAGGED,
         is_data=True, deletes_itself=True,
     ),

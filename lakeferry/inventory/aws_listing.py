@@ -12,18 +12,22 @@ from botocore.exceptions import ClientError
 
 from deployments.model import Deployment
 from lakeferry.deployment.context import DeploymentContext
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import DENIED, error_code
 
 Tags = Mapping[str, str]
 #: In error codes of what doesn't exist.
 GONE: Final = ("NotFound", "NonExistent", "DoesNotExist", "NoSuch")
 PSEUDONYM_SECRET = "Pseudonymisation key of "  # noqa: S105 - the beginning of a description
+PSEUDONYM_KMS_KEY: Final = "pseudonymisation_kms_key"
 _PSEUDONYM_KEY: Final = "Encrypts the pseudonymisation key"
 
 
 @attrs.frozen
 class AwsResource:
-    """`id` is what CloudFormation calls it by. `tags` are read when they are needed, `pending` is the day of its deletion."""
+    """`id` is what CloudFormation calls it by. `tags` are read when they are needed, `pending` is the day of its deletion.
+
+    `kind` is "" where it is of the kind whose listing it comes from.
+    """
 
     name: str
     id: str
@@ -31,6 +35,7 @@ class AwsResource:
     tags: Callable[[], Tags] = dict
     pending: str = ""
     parents: tuple[str, ...] = ()
+    kind: str = ""
 
 
 def kms_descriptions(deployment: Deployment) -> tuple[str, ...]:
@@ -173,18 +178,32 @@ def secrets(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResou
             yield AwsResource(row["Name"], row["ARN"], description, partial(parse_tags, row), _day(row.get("DeletedDate")))
 
 
-def kms_keys(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResource]:
-    """Keys have no names: only those that have the description of a deployment's own count."""
+def kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
+    """Keys have no names: only those that have the description of a deployment's own count.
+
+    A key's own policy may refuse the description to everybody. If such a key is of a stack, it counts as one of data.
+    """
     client, descriptions = ctx.client("kms"), kms_descriptions(ctx.deployment)
+    refused, is_any_described = None, False
     for row in _rows(ctx, "kms", "list_keys", "Keys"):
-        key = client.describe_key(KeyId=row["KeyId"])["KeyMetadata"]
-        id, description = key["KeyId"], key.get("Description", "")
-        if key.get("KeyManager") != "CUSTOMER" or description not in descriptions:
+        id = row["KeyId"]
+        try:
+            key = client.describe_key(KeyId=id)["KeyMetadata"]
+        except ClientError as error:
+            if error_code(error) not in DENIED:
+                raise
+            refused = error
+            yield AwsResource(id, id, kind=PSEUDONYM_KMS_KEY)
             continue
-        if of_pseudonyms is (description == _PSEUDONYM_KEY):
+        is_any_described = True
+        description = key.get("Description", "")
+        if key.get("KeyManager") == "CUSTOMER" and description in descriptions:
             pending = _day(key.get("DeletionDate")) if key["KeyState"] == "PendingDeletion" else ""
             tags = _tags(ctx, "kms", "list_resource_tags", KeyId=id)
-            yield AwsResource(description, id, description, tags, pending)
+            kind = PSEUDONYM_KMS_KEY if description == _PSEUDONYM_KEY else ""
+            yield AwsResource(description, id, description, tags, pending, kind=kind)
+    if refused and not is_any_described:
+        raise refused
 
 
 def _day(at: Any) -> str:

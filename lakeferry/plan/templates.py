@@ -18,7 +18,7 @@ from lambdas.custom_resources import registry
 
 _KINDS: Final = {contract.resource_type(kind): kind for kind in registry.RESOURCE_TYPES}
 _SYSTEMS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
-_RETAIN: Final = "Retain"
+_RETAINS: Final = ("Retain", "RetainExceptOnCreate")
 #: Properties that name one object among others of its type, beside its logical id.
 _NAMES: Final = ("topic", "subject", "name", "role", "description")
 
@@ -77,11 +77,11 @@ class TemplateResource:
 
     @property
     def stays_when_removed(self) -> bool:
-        return self.body.get("DeletionPolicy") == _RETAIN
+        return self.body.get("DeletionPolicy") in _RETAINS
 
     @property
     def stays_when_replaced(self) -> bool:
-        return self.body.get("UpdateReplacePolicy") == _RETAIN
+        return self.body.get("UpdateReplacePolicy") in _RETAINS
 
 
 def resources_of(stack: str, template: Mapping[str, Any]) -> Iterator[TemplateResource]:

@@ -74,7 +74,8 @@ def checks_of(monitored: Monitored, clients: Clients) -> Iterator[Check]:
     for export in monitored.exports:
         yield Check("ExportLateHours", export.export, partial(clients.exports.late, export))
         if export.topic:
-            yield Check("RecipientsUnconfirmed", export.export, partial(measurements.unconfirmed, clients.sns, export))
+            count = partial(measurements.unconfirmed, clients.sns, export.topic, export.recipients)
+            yield Check("RecipientsUnconfirmed", export.export, count)
     yield from _hops(monitored, clients)
 
 

@@ -1,4 +1,4 @@
-"""HTTP calls: safe addresses only, timeouts, retries, no redirects, no proxy or password from the environment.
+"""HTTP calls: safe addresses only, timeouts, retries, no redirects, no password from the environment.
 
 A session belongs to one invocation: it ends with the invocation's deadline, which is before Lambda's own.
 After 429 nothing was done, so every call may be retried. After a failure that follows the request, this is not known, so only
@@ -148,7 +148,11 @@ class Timeouts:
 
 
 class Session:
-    """Methods raise OutOfTime if less than a second is left before `deadline`. `adapter` replaces the sockets."""
+    """Methods raise OutOfTime if less than a second is left before `deadline`. `adapter` replaces the sockets.
+
+    `trust_environment` uses the proxy and the certificates that an operator's computer names: HTTPS_PROXY, NO_PROXY,
+    REQUESTS_CA_BUNDLE. A function ignores these variables.
+    """
 
     def __init__(
         self,
@@ -157,12 +161,14 @@ class Session:
         timeouts: Timeouts = Timeouts(),
         retry: RetryPolicy = RetryPolicy(),
         adapter: BaseAdapter | None = None,
+        trust_environment: bool = False,
     ) -> None:
         self._deadline = deadline
         self._timeouts = timeouts
         self._retry = retry
+        self._trust_environment = trust_environment
         self._requests = requests.Session()
-        self._requests.trust_env = False
+        self._requests.trust_env = False  # it would also take passwords from ~/.netrc
         self._requests.headers["User-Agent"] = USER_AGENT
         if adapter:
             self._requests.mount("http://", adapter)
@@ -211,11 +217,18 @@ class Session:
         call = f"{sent.method} {sent.url!s}"
         try:
             request = self._requests.prepare_request(sent)
-            response = self._requests.send(request, stream=True, timeout=timeout, allow_redirects=False)
+            response = self._requests.send(request, timeout=timeout, allow_redirects=False, **self._settings(str(request.url)))
         except requests.RequestException as error:
             raise _error_of(error, call) from None
         with response:
             return Response(response.status_code, CaseInsensitiveDict(response.headers), self._body(response, end, call))
+
+    def _settings(self, url: str) -> dict[str, Any]:
+        """Return proxies and certificates. A loopback address may be plain HTTP, which no proxy may see."""
+        if not self._trust_environment or is_loopback(url):
+            return {"stream": True, "proxies": {}, "verify": True}
+        with requests.Session() as reader:
+            return dict(reader.merge_environment_settings(url, {}, True, None, None))
 
     def _body(self, response: requests.Response, end: Deadline, call: str) -> Any:
         try:
@@ -256,6 +269,8 @@ def _error_of(error: requests.RequestException, call: str) -> NotSent | Response
     reason = getattr(cause, "reason", cause)
     if isinstance(error, requests.exceptions.SSLError):
         return NotSent(errors.TLS, f"{call}: the TLS handshake failed")
+    if isinstance(error, requests.exceptions.ProxyError):  # all addresses behind it are https, so it has seen no request
+        return NotSent(errors.UNREACHABLE, f"{call}: no connection through the proxy of HTTPS_PROXY")
     before = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
     if isinstance(error, requests.ConnectTimeout) or isinstance(reason, before):
         return NotSent(errors.UNREACHABLE, f"{call}: no connection ({type(reason).__name__})")

@@ -13,7 +13,8 @@ from stacks.constructs.statements import ITS_STACK, Statement, allow, glue_table
 class CleanupOnDestroy(CustomResource):
     """Empties `bucket`, or deletes `glue_database` with its tables, when the whole stack is deleted, and only then.
 
-    Stacks are deleted in reverse order: what must be deleted before depends on this, and this on what is deleted later.
+    CloudFormation deletes a resource before those that it depends on. So Tableflow's tables and catalog, which write, depend on
+    this resource; and this resource depends on the bucket that it empties, on its permissions and on Tableflow's role.
     """
 
     def __init__(
@@ -47,9 +48,10 @@ def may_empty(bucket_arn: str) -> list[Statement]:
 
 
 def may_drop_tables(scope: Construct, database: str) -> Statement:
+    """Allow deleting the database. Glue then asks for permission on its user-defined functions too, also if it has none."""
     return allow(
         "DropTables",
         ["glue:GetTables", "glue:DeleteTable", "glue:DeleteDatabase"],
-        glue_tables(scope, database),
+        [*glue_tables(scope, database), own_arn(scope, "glue", f"userDefinedFunction/{database}/*")],
         why="On destroy, all tables of this one database go, because the deployment file says so.",
     )

@@ -110,7 +110,8 @@ class ExportJobs(Construct):
         }
         if export.first_day:
             given["--first-day"] = export.first_day.isoformat()
-        return given | ({"--pseudonym-secret": self._lake.pseudonym_secret_arn} if contract.hashed else {})
+        secret = self._deployment.aws.pseudonym_secret or self._lake.pseudonym_secret_arn
+        return given | ({"--pseudonym-secret": secret} if contract.hashed else {})
 
     def _encryption_key(self) -> kms.Key:
         """Create the key of logs and bookmarks. It is deleted with the stack, like the logs."""
@@ -180,10 +181,18 @@ class ExportJobs(Construct):
         ]
 
     def _may_read_key(self) -> list[Statement]:
-        """Allow reading the pseudonymisation key, if an export hashes columns."""
+        """Allow reading the pseudonymisation key, if an export hashes columns.
+
+        The KMS key of a secret that existed before is not known. Secrets Manager names the secret that it decrypts to KMS.
+        """
         if not any(self._contract(export).hashed for export in self._deployment.exports):
             return []
-        statements = [allow("ReadKey", ["secretsmanager:GetSecretValue"], [self._lake.pseudonym_secret_arn])]
-        if key := self._lake.pseudonym_key_arn:
-            statements.append(allow("DecryptKey", ["kms:Decrypt"], [key], through(self, "secretsmanager")))
-        return statements
+        secret, key = self._lake.pseudonym_secret_arn, self._lake.pseudonym_key_arn
+        only, why = through(self, "secretsmanager"), ""
+        if not key:
+            key, why = own_arn(self, "kms", "key/*"), "The conditions allow one secret, through Secrets Manager only."
+            only["StringLike"] = {"kms:EncryptionContext:SecretARN": secret}
+        return [
+            allow("ReadKey", ["secretsmanager:GetSecretValue"], [secret]),
+            allow("DecryptKey", ["kms:Decrypt"], [key], only, why=why),
+        ]

@@ -17,6 +17,10 @@ QUERIES: Final = {
 }
 
 
+#: Characters of a name (Athena API reference, CreateNamedQuery).
+_LONGEST: Final = 128
+
+
 def named_queries(scope: Construct, *, deployment: Deployment, database: str, workgroup: str) -> None:
     """Create the queries. Names are quoted, because the database's has a hyphen."""
     for topic in deployment.tables_in_glue:
@@ -24,7 +28,7 @@ def named_queries(scope: Construct, *, deployment: Deployment, database: str, wo
             athena.CfnNamedQuery(
                 scope,
                 f"{pascal_case(topic.name)}{name}Query",
-                name=f"{deployment.prefix} {topic.name}: {title}",
+                name=f"{deployment.prefix} {topic.name[: _LONGEST - len(deployment.prefix) - len(title) - 3]}: {title}",
                 database=database,
                 description=f"{topic.name}: {title}",
                 query_string=text.format(database=database, table=topic.name),

@@ -43,7 +43,7 @@ class StackSecrets(Construct):
     def __init__(self, scope: Construct, id: str, *, prefix: str, purpose: str, keep: bool = False) -> None:
         super().__init__(scope, id)
         self._prefix = prefix
-        self._removal = RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY
+        self._removal = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if keep else RemovalPolicy.DESTROY
         self.key = encryption_key(self, "Key", purpose, self._removal)
         #: Secrets whose values functions write.
         self.filled: list[Secret] = []
@@ -103,5 +103,5 @@ def through(scope: Construct, service: str) -> dict[str, Any]:
 
 
 def named_secret(scope: Construct, name: str) -> str:
-    """Return the ARN of a secret by its name: Secrets Manager adds six characters to the name."""
+    """Return the pattern of a secret's ARN, for IAM only: Secrets Manager adds six characters to the name."""
     return own_arn(scope, "secretsmanager", f"secret:{name}-??????")

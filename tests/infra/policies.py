@@ -29,6 +29,11 @@ class Grant:
             _matches(resource, one) for one in self.resources
         )
 
+    def allows(self, action, resource, context):
+        """Decide with the conditions, for a request with this context."""
+        met = all(_holds(operator, tests, context) for operator, tests in self.conditions.items())
+        return self.effect == "Allow" and self.covers(action, resource) and met
+
 
 class Reader:
     """Reads values of an assembly's templates as text."""

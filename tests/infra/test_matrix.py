@@ -76,7 +76,7 @@ def _objects(assembly):
 
 def _tables(assembly):
     glue = _arn(assembly, "glue")
-    aggregates = f"{assembly.prefix}_aggregates".replace("-", "_")
+    aggregates = "<data.AggregateTables>"
     jobs = {
         f"job {export.contract}": f"{glue}job/{assembly.prefix}-{export.contract}" for export in assembly.plan.deployment.exports
     }
@@ -84,6 +84,7 @@ def _tables(assembly):
         "catalog": f"{glue}catalog",
         "tables' database": f"{glue}database/<confluent.KafkaCluster.id>",
         "table": f"{glue}table/<confluent.KafkaCluster.id>/any",
+        "function of the tables' database": f"{glue}userDefinedFunction/<confluent.KafkaCluster.id>/any",
         "aggregates' database": f"{glue}database/{aggregates}",
         "aggregates' table": f"{glue}table/{aggregates}/any",
         "another database": f"{glue}database/another",

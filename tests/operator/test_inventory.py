@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import attrs
 import boto3
 import pytest
-from leftovers import LEDGER, QUEUE, SUFFIX, plant_at_vendors, plant_in_aws
-from stand_ins import Planter, Stacks
+from leftovers import LEDGER, QUEUE, SUFFIX, plant_at_vendors, plant_in_aws, tagged
+from stand_ins import Planter, Stacks, show_bodies
 
 from lakeferry import inventory
 from lakeferry.inventory import AWS, CONFLUENT, ORPHAN, SNOWFLAKE, Verdict
 from lambdas.snowflake import sql
+from simulators.core.faults import FaultClient
 
 
 def named(ctx, *verdicts):
@@ -62,6 +64,92 @@ def test_left_overs_in_aws_are_found(ctx):
     planted = plant_in_aws(ctx)
     assert {(kind, name) for system, kind, name in named(ctx, Verdict.ORPHANED) if system == AWS} == planted
     assert {item.owner for item in inventory.problems(inventory.collect(ctx))} == {ORPHAN}
+
+
+def test_databases_of_aggregates_that_earlier_deployments_kept_are_not_the_stacks(stand_ins):
+    ctx = stand_ins.deployment(on_destroy="keep")
+    glue, beginning = boto3.client("glue"), f"{ctx.deployment.prefix}_aggregates".replace("-", "_")
+    ours = {"Description": "Aggregates that exports keep as tables"}
+    current, former, foreign = f"{beginning}_4e5f6071", beginning, f"{beginning}_of_the_analysts"
+    properties = {"CatalogId": ctx.account, "DatabaseInput": {"Name": current, **ours}}
+    stack = Stacks(ctx).make("data", {"Aggregates": {"Type": "AWS::Glue::Database", "Properties": properties}})
+    glue.create_database(DatabaseInput={"Name": former, **ours})
+    glue.create_database(DatabaseInput={"Name": foreign, **ours})
+    for database in (current, former, foreign):
+        glue.create_table(DatabaseName=database, TableInput={"Name": "weekly_sales"})
+    found = [
+        (item.kind, (*item.parents, item.name), item.owner, item.verdict)
+        for item in inventory.collect(ctx)
+        if item.kind in ("glue_database", "glue_table")
+    ]
+    assert sorted(found) == [
+        ("glue_database", (former,), ORPHAN, Verdict.RETAINED),
+        ("glue_database", (current,), stack, Verdict.MANAGED),
+        ("glue_table", (former, "weekly_sales"), ORPHAN, Verdict.RETAINED),
+        ("glue_table", (current, "weekly_sales"), stack, Verdict.MANAGED),
+    ]
+
+
+def test_the_kms_key_of_the_secret_that_the_file_names_is_kept_with_it(ctx):
+    """Both are of an earlier deployment of this name. Without the key, the secret could not be read."""
+    tags = tagged(ctx)
+    described = {"Description": "Encrypts the pseudonymisation key"}
+    kms_tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in tags]
+    kept, other = (boto3.client("kms").create_key(Tags=kms_tags, **described)["KeyMetadata"]["Arn"] for _ in range(2))
+    secret = f"{ctx.deployment.prefix}-data-SecretsPseudonymKey9A190727-{SUFFIX}"
+    boto3.client("secretsmanager").create_secret(Name=secret, KmsKeyId=kept, SecretString="{}", Tags=tags)
+    aws = attrs.evolve(ctx.deployment.aws, pseudonym_secret=secret)
+    loaded = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, aws=aws))
+    found = {item.id: item.verdict for item in inventory.collect(attrs.evolve(ctx, loaded=loaded))}
+    assert found[kept.rpartition("/")[2]] is Verdict.RETAINED
+    assert found[other.rpartition("/")[2]] is Verdict.ORPHANED
+
+
+def kms_key(**given):
+    return boto3.client("kms").create_key(**given)["KeyMetadata"]["KeyId"]
+
+
+def may_not_be_described(broken, ctx, id):
+    """A key's own policy decides about it, also for administrators."""
+    show_bodies(ctx, "kms")
+    described = {"x-amz-target": "TrentService.DescribeKey", "x-body": f"*{id}*"}
+    broken(AWS, headers=described, status=400, shape="aws-json", code="AccessDeniedException")
+
+
+def test_a_foreign_kms_key_that_may_not_be_described_hides_no_other(ctx, broken):
+    tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in tagged(ctx)]
+    ours, foreign = kms_key(Description="Encrypts the pseudonymisation key", Tags=tags), kms_key()
+    may_not_be_described(broken, ctx, foreign)
+    items = inventory.collect(ctx)
+    assert [item for item in items if item.verdict is Verdict.UNKNOWN] == []
+    assert [(item.kind, item.id, item.verdict) for item in items if item.id in (ours, foreign)] == [
+        ("pseudonymisation_kms_key", ours, Verdict.ORPHANED)
+    ]
+
+
+def test_a_stacks_kms_key_that_may_not_be_described_is_still_its_own(ctx, stacks, broken):
+    properties = {"KeyPolicy": {"Version": "2012-10-17", "Statement": []}}
+    stack = stacks.make("data", {"Key": {"Type": "AWS::KMS::Key", "Properties": properties}})
+    resource = stacks.client.describe_stack_resource(StackName=stack, LogicalResourceId="Key")["StackResourceDetail"]
+    may_not_be_described(broken, ctx, resource["PhysicalResourceId"])
+    (found,) = [item for item in inventory.collect(ctx) if item.id == resource["PhysicalResourceId"]]
+    assert (found.owner, found.verdict) == (stack, Verdict.MANAGED)
+
+
+def test_a_role_that_may_describe_no_kms_key_does_not_know_of_any(ctx, broken):
+    kms_key()
+    may_not_be_described(broken, ctx, "")
+    unknown = [(item.kind, item.why) for item in inventory.collect(ctx) if item.verdict is Verdict.UNKNOWN]
+    assert unknown == [("kms_key", "can't be listed: AccessDeniedException")]
+
+
+def test_each_kms_key_is_described_once(stand_ins, ctx):
+    kms_key()
+    faults = FaultClient(stand_ins.aws.url)
+    faults.clear()
+    inventory.collect(ctx)
+    described = [call for call in faults.state()["trace"] if call["operation"] == "TrentService.DescribeKey"]
+    assert len(described) == len(boto3.client("kms").list_keys()["Keys"])
 
 
 def test_left_overs_at_the_vendors_are_found(ctx, plant):

@@ -1,9 +1,11 @@
-"""`lakeferry inventory` and `lakeferry destroy` as users call them, for the deployment of deployments/dev.toml."""
+"""`lakeferry inventory`, `destroy` and `status` as users call them, for the deployment of deployments/dev.toml."""
 
 from __future__ import annotations
 
 import json
+import urllib.request
 
+import boto3
 import pytest
 from leftovers import QUEUE
 from promises import promised
@@ -11,6 +13,7 @@ from stand_ins import Planter, Stacks
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
+from lambdas import contract
 
 
 def call(*words):
@@ -73,3 +76,51 @@ def test_an_unreachable_vendor_has_exit_code_1(broken):
     code, document = call("inventory", "--stage", "dev", "--json")
     assert (code, document["code"]) == (1, "INCOMPLETE")
     assert "Snowflake" in document["message"]
+
+
+@pytest.fixture
+def monitored(dev):
+    """Deploy what `status` reads: the function of monitoring, its settings without tables and exports, and the alarms' topic."""
+    identity, prefix = dev.deployment.identity, dev.deployment.prefix
+    bucket, (engineer,) = f"{prefix}-settings", dev.deployment.alerts.engineers
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": dev.region})
+    s3.put_object(Bucket=bucket, Key="settings.json", Body=b"{}")
+    variables = {
+        contract.PROJECT: identity.name,
+        contract.STAGE: identity.stage,
+        contract.LAKE_BUCKET: bucket,
+        contract.LAKE_PREFIX: "exports",
+        contract.SETTINGS: f"s3://{bucket}/settings.json",
+    }
+    function = {
+        "Handler": contract.WATCH,
+        "Runtime": "python3.12",
+        "Role": "arn:aws:iam::000000000000:role/none",
+        "Code": {"ZipFile": "pass"},
+        "Environment": {"Variables": variables},
+    }
+    subscription = {"TopicArn": {"Ref": "Topic"}, "Protocol": "email", "Endpoint": engineer}
+    stack = Stacks(dev).make(
+        "operations",
+        {
+            "Watch": {"Type": "AWS::Lambda::Function", "Properties": function},
+            "Topic": {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": f"{prefix}-alarms"}},
+            "Subscription": {"Type": "AWS::SNS::Subscription", "Properties": subscription},
+        },
+    )
+    yield
+    Stacks(dev).delete(stack)
+
+
+@pytest.mark.usefixtures("monitored")
+def test_status_says_that_engineers_who_have_not_confirmed_get_no_alarms(stand_ins):
+    code, document = call("status", "--stage", "dev", "--json")
+    assert (code, document.keys()) == (0, promised("status"))
+    message = "1 of 1 engineers have not confirmed the mail from AWS: they get no alarms"
+    assert document["alarms"] == {"state": "action needed", "value": 1.0, "message": message, "code": ""}
+    assert f"  ! {message}" in call("status", "--stage", "dev")[1]
+    (mail,) = json.load(urllib.request.urlopen(f"{stand_ins.aws.url}/_simulator/mail"))
+    urllib.request.urlopen(mail["link"]).close()
+    assert call("status", "--stage", "dev", "--json")[1]["alarms"] is None
+    assert "engineers" not in call("status", "--stage", "dev")[1]

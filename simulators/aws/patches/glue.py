@@ -6,10 +6,11 @@
   replaces the whole definition; stock keeps what the new one leaves out. UpdateTable with a stale VersionId is always
   ConcurrentModificationException; stock compares and writes without a lock, so two writers may both win. Source: Glue web API
   reference (GetTables, GetDatabases, UpdateTable, TableInput).
-- glue_permissions: A call needs permission on the table, its database and the catalog. Stock checks only the database of a table,
-  expects `table/<name>` for a database, and never checks the catalog, so it denies what AWS allows and allows what AWS denies. As
-  on stock, GetTables lists the whole database; AWS leaves out what the caller may not see. Source: Glue developer guide,
-  "Identity-based policy examples for AWS Glue" and "Specifying AWS Glue resource ARNs".
+- glue_permissions: A call needs permission on the table, its database and the catalog; DeleteDatabase also on all tables and
+  user-defined functions of the database. Stock checks only the database of a table, expects `table/<name>` for a database, and
+  never checks the catalog, so it denies what AWS allows and allows what AWS denies. As on stock, GetTables lists the whole
+  database; AWS leaves out what the caller may not see. Source: Glue developer guide, "Identity-based policy examples for AWS
+  Glue" and "Specifying AWS Glue resource ARNs".
 - glue_runs: StartJobRun runs the script of ScriptLocation with the zips of --extra-py-files, read with the job's role, in the
   project's interpreter for its GlueVersion, with Spark, Java and Iceberg as Glue has them; stock says SUCCEEDED at once and runs
   nothing. Arguments of a run override DefaultArguments, NonOverridableArguments override both. States, ErrorMessage, times and
@@ -120,7 +121,7 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
     resource_arn: str = "*",
     service_context: dict[str, Any] | None = None,
 ) -> Any:
-    for arn in [resource_arn, *(containers(resource_arn) if service == "glue" else [])]:
+    for arn in [resource_arn, *(related(iam_action, resource_arn) if service == "glue" else [])]:
         denied = original(access_key_id, iam_action, service, region, arn, service_context)
         if denied:
             return denied
@@ -148,9 +149,12 @@ def _name(request: dict[str, Any], within: str) -> str:
     return str(request.get("Name") or request.get("TableName") or request.get(within, {}).get("Name") or "")
 
 
-def containers(arn: str) -> list[str]:
+def related(action: str, arn: str) -> list[str]:
+    """Return the ARNs of what contains a resource of the Data Catalog, and of what a deleted database contains."""
     prefix, _, resource = arn.rpartition(":")
     kind, _, name = resource.partition("/")
+    if action == "glue:DeleteDatabase":
+        return [f"{prefix}:{each}" for each in ("catalog", f"table/{name}/*", f"userDefinedFunction/{name}/*")]
     database = [f"{prefix}:database/{name.partition('/')[0]}"] if kind == "table" else []
     return [*database, f"{prefix}:catalog"] if kind in ("table", "database") else []
 

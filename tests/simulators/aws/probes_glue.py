@@ -62,6 +62,18 @@ def wants_the_catalog_and_the_database_too(aws):
 
 
 @probe("glue_permissions")
+def wants_everything_in_a_database_that_is_deleted(aws):
+    """Also where there is nothing in it."""
+    kinds, codes = ("catalog", "database/{}", "table/{}/*", "userDefinedFunction/{}/*"), []
+    for missing in (None, *kinds):
+        database = aws.new_database()
+        allowed = [aws.arn("glue", kind.format(database)) for kind in kinds if kind != missing]
+        role = aws.assuming(aws.new_role(("glue:DeleteDatabase", allowed)))
+        codes.append(error_of(role.glue.delete_database, Name=database))
+    return codes == [None, *["AccessDeniedException"] * 4]
+
+
+@probe("glue_permissions")
 def finds_a_database_by_its_own_arn(aws):
     database = aws.new_database()
     resources = [aws.arn("glue", f"database/{database}"), aws.arn("glue", "catalog")]
@@ -98,10 +110,11 @@ def runs_the_script_with_its_zip(aws):
 
 @probe("glue_runs")
 def says_why_a_run_failed(aws):
-    scripts = ("raise ValueError('no such table')", "import sys\nsys.exit(3)", "import sys\nsys.exit(0)")
+    scripts = ("raise ValueError('no such table')", "import sys\nsys.exit(3)", "import sys\nsys.exit(0)", "pass")
     records = [kit.run(aws, new_job(aws, script)) for script in scripts]
     result = [(record["JobRunState"], record.get("ErrorMessage")) for record in records]
-    return result == [("FAILED", "ValueError: no such table"), ("FAILED", "SystemExit: 3"), ("SUCCEEDED", None)]
+    reasons = ["ValueError: no such table", "SystemExit: 3", "SystemExit: 0"]
+    return result == [*(("FAILED", reason) for reason in reasons), ("SUCCEEDED", None)]
 
 
 @probe("glue_runs")

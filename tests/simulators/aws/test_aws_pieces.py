@@ -96,6 +96,6 @@ def test_a_glue_call_is_about_one_resource_of_the_catalog(action, request_, reso
 
 def test_a_table_lies_in_its_database_and_that_in_the_catalog():
     prefix = "arn:aws:glue:eu-west-1:000000000000:"
-    assert glue.containers(f"{prefix}table/d/t") == [f"{prefix}database/d", f"{prefix}catalog"]
-    assert glue.containers(f"{prefix}database/d") == [f"{prefix}catalog"]
-    assert glue.containers(f"{prefix}job/export") == []
+    assert glue.related("glue:GetTable", f"{prefix}table/d/t") == [f"{prefix}database/d", f"{prefix}catalog"]
+    assert glue.related("glue:GetDatabase", f"{prefix}database/d") == [f"{prefix}catalog"]
+    assert glue.related("glue:GetJob", f"{prefix}job/export") == []
