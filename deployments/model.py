@@ -26,7 +26,7 @@ class Identity:
 
     name: str = setting("The deployment's name.", form=validation.NAME)
     stage: str = setting("dev, prod or any other: the name of the file, which `-c stage=` selects.", form=validation.STAGE)
-    owner: str = setting("The team or role that owns the deployment.")
+    owner: str = setting("The team or role that owns the deployment.", check=validation.tag_value)
     tags: dict[str, str] = setting(
         "Further tags of all AWS resources, besides project, stage and owner.", default=dict, check=validation.tag_value
     )
@@ -97,9 +97,14 @@ class Confluent:
     stream_governance: Literal["ESSENTIALS", "ADVANCED"] = setting(
         "Stream Governance package of a new environment.", default="ESSENTIALS"
     )
-    cluster_type: Literal["Basic", "Standard"] = setting("Type of the Kafka cluster.", default="Standard")
+    cluster_type: str = setting("Type of the Kafka cluster.", default="Standard", form=validation.CLUSTER_TYPE)
     availability: Literal["SINGLE_ZONE", "MULTI_ZONE"] = setting("How many zones the cluster spans.", default="SINGLE_ZONE")
-    max_ecku: int | None = setting("Largest number of elastic units (eCKU) of the cluster.", default=None, minimum=1, maximum=50)
+    max_ecku: int | None = setting(
+        "Largest number of elastic units (eCKU) of the cluster. Once set, it can be changed, not removed.",
+        default=None,
+        minimum=1,
+        maximum=50,
+    )
     deletion_protection: bool = setting("Whether Confluent refuses to delete the cluster.", default=False)
     flink_max_cfu: Cfu = setting("Largest number of Confluent Flink units (CFU) at once.", default=5)
 
@@ -249,7 +254,9 @@ class Export:
 class Alerts:
     """`[alerts]`"""
 
-    engineers: list[str] = setting("Addresses that get alarms.", check=validation.mail_address)
+    engineers: list[str] = setting(
+        "Addresses that get alarms. The first ten also get the mails of the AWS budget.", check=validation.mail_address
+    )
     table_stale_hours: int = setting(
         "Hours without a new snapshot after which a table counts as stale.", default=3, minimum=1, maximum=144
     )

@@ -5,9 +5,11 @@ A rule yields (key, what is wrong).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from deployments import validation
 from deployments.model import Deployment, Tableflow, Topic
 from deployments.sources import Missing, Sources
 from exports import windows
@@ -30,11 +32,19 @@ def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Findi
     buckets = deployment.aws.tableflow_bucket, deployment.aws.lake_bucket
     if buckets[0] and buckets[0] == buckets[1]:
         yield "aws.lake_bucket", "is Tableflow's bucket too, and nobody else may write to that"
+    yield from _same_ids("topics", "name", [topic.name for topic in deployment.topics])
+    yield from _same_ids("statements", "name", [statement.name for statement in deployment.statements])
+    yield from _same_ids("exports", "contract", [export.contract for export in deployment.exports])
 
 
 def tags_are_allowed(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     tags = deployment.identity.tags
+    first: dict[str, str] = {}
     for name in tags:
+        if wrong := validation.tag_name(name):
+            yield f"deployment.tags.{name}", wrong
+        if (same := first.setdefault(name.lower(), name)) != name:
+            yield f"deployment.tags.{name}", f"differs from {same} in capitals only, and IAM takes both for one tag. Remove one"
         if name.lower() in OWN_TAGS or name.lower().startswith("aws:"):
             yield f"deployment.tags.{name}", "is taken: Lakeferry sets this tag, or it is AWS's own"
     if len(tags) > _MOST_TAGS:
@@ -52,11 +62,24 @@ def environment_has_id_and_name(deployment: Deployment, sources: Sources) -> Ite
 
 def topics_have_one_writer(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     known = {statement.name for statement in deployment.statements}
+    written: dict[str, str] = {}
     for index, topic in enumerate(deployment.topics):
         if topic.statement is None:
             continue
         if topic.statement not in known:
             yield f"topics[{index}].statement", f"{topic.statement} is none of the statements in this file"
+        elif topic.statement in written:
+            first = written[topic.statement]
+            yield (
+                f"topics[{index}].statement",
+                f"{topic.statement} is the statement of topic {first} already, and it creates one topic",
+            )
+        elif (table := _table(topic.statement, sources)) not in ("", topic.name):
+            yield (
+                f"topics[{index}].name",
+                f"{topic.name} must be {table}, the table that flink/{topic.statement}/create.sql creates",
+            )
+        written.setdefault(topic.statement, topic.name)
         if topic.datagen:
             yield f"topics[{index}].datagen", f"{topic.name} is written by statement {topic.statement}; only one can write it"
         if topic.config:
@@ -175,6 +198,14 @@ def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[F
             )
 
 
+def mails_reach_somebody_once(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    if not deployment.alerts.engineers:
+        yield "alerts.engineers", "is empty: alarms and the AWS budget need at least one address"
+    yield from _same_addresses("alerts.engineers", deployment.alerts.engineers)
+    for index, export in enumerate(deployment.exports):
+        yield from _same_addresses(f"exports[{index}].recipients", export.recipients)
+
+
 def grace_is_shorter_than_rotation(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     rotation = deployment.rotation
     if rotation.grace_days >= rotation.every_days:
@@ -215,6 +246,7 @@ RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
     snowflake_can_read_tables,
     snowflake_names_differ_from_the_deployers,
     exports_match_topics,
+    mails_reach_somebody_once,
     grace_is_shorter_than_rotation,
     rows_outlive_windows,
 )
@@ -226,6 +258,35 @@ def _duplicates(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]
         if name and name in seen:
             yield f"{table}[{index}].{key}", f"{name} is used twice"
         seen.add(name)
+
+
+def construct_id(name: str) -> str:
+    """Return what `stacks.base.pascal_case` makes of the name: the beginning of ids in the templates."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[._-]", name))
+
+
+def _same_ids(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
+    seen: dict[str, str] = {}
+    for index, name in enumerate(names):
+        first = seen.setdefault(construct_id(name), name)
+        if first != name:
+            same = f"become the same id ({construct_id(name)}) in the templates"
+            yield f"{table}[{index}].{key}", f"{name} and {first} {same}. Rename one"
+
+
+def _same_addresses(key: str, addresses: Iterable[str]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for address in addresses:
+        if address.lower() in seen:
+            yield key, f"has {address} twice. Remove one"
+        seen.add(address.lower())
+
+
+def _table(statement: str, sources: Sources) -> str:
+    try:
+        return sources.statement(statement).table
+    except Missing:
+        return ""
 
 
 def _options(topic: Topic, sources: Sources) -> dict[str, str]:

@@ -14,18 +14,29 @@ _SECRETS: Final = {
     "a token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
     "the secret of a key": re.compile(r"(?<![A-Za-z0-9+/])(?=[^\s\"']*[+/])[A-Za-z0-9+/]{64}={0,2}(?![A-Za-z0-9+/=])"),
 }
-_LONG_WORD: Final = re.compile(r"[A-Za-z0-9+/_=-]{32,}")
+#: Base64 in its two alphabets. A name with `/` and `-` is no word of either.
+_LONG_WORDS: Final = (re.compile(r"[A-Za-z0-9+/]{32,}"), re.compile(r"[A-Za-z0-9_-]{32,}"))
 _CLASSES: Final = (r"[a-z]", r"[A-Z]", r"[0-9]")
+#: A word, or a number, of a name in any case. Of a random text, it has two characters on average, and hardly ever four.
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_SHORTEST_WORDS: Final = 4
+_URL: Final = re.compile(r"https?://\S+")
 
 
 def find_secrets(text: str, *, names_only: bool = False) -> Iterator[tuple[int, str]]:
     """Yield (line, description) of everything in `text` that looks like a secret.
 
-    In a file that holds `names_only`, a long word of lower-case letters, upper-case letters and digits is reported too.
+    In a file that holds `names_only`, a long random text of lower-case letters, upper-case letters and digits is reported too,
+    outside of URLs.
     """
     for number, line in enumerate(text.splitlines(), 1):
         descriptions = [description for description, pattern in _SECRETS.items() if pattern.search(line)]
-        mixed = (all(re.search(signs, word) for signs in _CLASSES) for word in _LONG_WORD.findall(line))
-        if names_only and not descriptions and any(mixed):
+        words = (word for pattern in _LONG_WORDS for word in pattern.findall(_URL.sub(" ", line)))
+        if names_only and not descriptions and any(map(_is_random, words)):
             descriptions = ["a secret"]
         yield from ((number, description) for description in descriptions)
+
+
+def _is_random(text: str) -> bool:
+    words = _WORD.findall(text)
+    return all(re.search(signs, text) for signs in _CLASSES) and sum(map(len, words)) < _SHORTEST_WORDS * len(words)

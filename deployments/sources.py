@@ -18,6 +18,11 @@ from exports.topic_schema import BadSchema, TopicSchema
 from exports.topic_schema import load as load_schema
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+#: The name of the table that a statement creates, after comments: `table`, or catalog.database.table.
+_TABLE: Final = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:(?:`[^`]+`|\w+)\.){0,2}(?:`([^`]+)`|(\w+))(?=[\s(;]|$)",
+    re.IGNORECASE | re.DOTALL,
+)
 _OPTION: Final = re.compile(r"'(changelog\.mode|kafka\.cleanup-policy)'\s*=\s*'([^']*)'")
 
 
@@ -27,11 +32,15 @@ class Missing(Exception):
 
 @attrs.frozen
 class StatementText:
-    """`options` are those table options in create.sql that decide how Tableflow writes the topic."""
+    """`table` is the table that create.sql creates, "" where that can't be read.
+
+    `options` are those of its options that decide how Tableflow writes the topic.
+    """
 
     create: str
     undo: str
     properties: dict[str, str]
+    table: str
     options: dict[str, str]
 
 
@@ -102,5 +111,6 @@ def _statement(folder: Path) -> StatementText:
         create=texts["create.sql"],
         undo=texts["undo.sql"],
         properties={name: str(value) for name, value in properties.items()},
+        table=next(filter(None, table.groups())) if (table := _TABLE.match(texts["create.sql"])) else "",
         options=dict(_OPTION.findall(texts["create.sql"])),
     )

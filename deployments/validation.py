@@ -37,12 +37,18 @@ SNOWFLAKE_ACCOUNT: Final = Form(
     r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*", "an account's name like myorganization-myaccount, without a domain"
 )
 ENVIRONMENT_ID: Final = Form(r"env-[a-z0-9]+", "an environment's id like env-abc123")
+CLUSTER_TYPE: Final = Form(
+    r"Standard",
+    "Standard: Confluent has no roles on single topics of a Basic cluster, and other types are reached over private networks",
+)
 ACCOUNT_ID: Final = Form(r"[0-9]{12}", "12 digits in quotes")
 _TOPIC: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,248}")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 #: Addresses that SNS accepts, without rare forms that mail systems treat differently.
 _MAIL: Final = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}")
+#: What IAM allows, without rare blanks.
 _TAG: Final = re.compile(r"[\w .:/=+@-]{1,256}")
+_LONGEST_TAG_NAME: Final = 128
 
 
 def region(name: str) -> str | None:
@@ -89,6 +95,12 @@ def tag_value(value: str) -> str | None:
         if _TAG.fullmatch(value)
         else f"{value[:60]!r} can't be the value of a tag: letters, digits, blanks and . : / = + @ _ -"
     )
+
+
+def tag_name(name: str) -> str | None:
+    if _TAG.fullmatch(name) and len(name) <= _LONGEST_TAG_NAME:
+        return None
+    return f"{name[:60]!r} can't be the name of a tag: 1 to 128 letters, digits, blanks and . : / = + @ _ -"
 
 
 def is_stage(text: str) -> bool:

@@ -29,18 +29,22 @@ _LOGGED_OUT: Final = (
     boto.TokenRetrievalError,
     boto.UnauthorizedSSOTokenError,
 )
+_TOO_MANY: Final = ("TooManyRequestsException", "RequestLimitExceeded", "SlowDown")
 TRACE: Final = ROOT / ".lakeferry" / "last-error.txt"
 
 
 def as_failure(error: Exception) -> CommandFailed:
     """Holds no secret, whatever the exception holds."""
     if isinstance(error, LakeferryError):
+        if error.row is lambda_errors.STORAGE and isinstance(error.__context__, BotoCoreError | ClientError):
+            return _of_aws(error.__context__, error.doing + error.what.rpartition(": ")[0])  # as aws_call has translated it
         why = errors.entry(error.row.code).cause
         return CommandFailed(error.row.code, f"{error.doing}{error.what}", why=why, trace=trace_of(error))
     if isinstance(error, ExportError):
         return CommandFailed(error.code, redact(error.what), error.remedy, trace=trace_of(error))
     if isinstance(error, BotoCoreError | ClientError):
-        return _of_aws(error)
+        doing = f"asking AWS for {error.operation_name}" if isinstance(error, ClientError) else "asking AWS"
+        return _of_aws(error, doing)
     return _unexpected(error)
 
 
@@ -48,9 +52,9 @@ def trace_of(error: Exception) -> str:
     return redact("".join(traceback.format_exception(error)))
 
 
-def _of_aws(error: BotoCoreError | ClientError) -> CommandFailed:
+def _of_aws(error: BotoCoreError | ClientError, doing: str) -> CommandFailed:
     try:
-        with translate_aws_errors(f"asking AWS for {error.operation_name}" if isinstance(error, ClientError) else "asking AWS"):
+        with translate_aws_errors(doing):
             raise error
     except CommandFailed as failure:
         failure.trace = trace_of(error)
@@ -99,5 +103,7 @@ def translate_aws_errors(doing: str) -> Iterator[None]:
 def _refused(doing: str, code: str) -> CommandFailed:
     if "ExpiredToken" in code or code in ("InvalidClientTokenId", "UnrecognizedClientException", "RequestExpired"):
         return CommandFailed("AWS-CREDENTIALS", f"AWS doesn't take the credentials ({code})")
-    hint = "Check what the role that you are logged in with may do"
+    is_throttled = "Throttl" in code or code in _TOO_MANY
+    wait = "AWS takes no more calls of this account for the moment: run the command again in a minute"
+    hint = wait if is_throttled else "Check what the role that you are logged in with may do"
     return CommandFailed(lambda_errors.STORAGE.code, f"{doing}: {code}", hint)

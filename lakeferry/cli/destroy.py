@@ -79,6 +79,8 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
             done = core.destroy(ctx, planned, say=output.info, report=report)
     except KeyboardInterrupt:
         raise _stopped(ctx) from None
+    except CommandFailed as failure:
+        raise _stopped(ctx, failure) from None
     for reason in done.reasons:
         output.print(f"  {reason}")
     inventory.show(output, ctx, done.items)
@@ -127,8 +129,8 @@ def _require_confirmed(output: Output, ctx: DeploymentContext, confirmed: str | 
         raise CommandFailed("NOT-CONFIRMED", message, hint)
 
 
-def _stopped(ctx: DeploymentContext) -> CommandFailed:
-    """Describe what continues: CloudFormation completes a deletion that has begun."""
+def _stopped(ctx: DeploymentContext, failure: CommandFailed | None = None) -> CommandFailed:
+    """Describe what continues: CloudFormation completes a deletion that has begun. Without a `failure`, the user stopped it."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     from lakeferry.deployment.stacks import describe, names
@@ -139,5 +141,8 @@ def _stopped(ctx: DeploymentContext) -> CommandFailed:
     except (ClientError, BotoCoreError):
         under_way, state = [], "whether CloudFormation is still deleting is unknown: AWS did not answer"
     hint = f"`lakeferry inventory --stage {ctx.stage}` lists what exists; `lakeferry destroy --stage {ctx.stage}` continues"
-    message = f"interrupted; {state}. What was deleted so far is gone"
-    return CommandFailed("DESTROY-STOPPED", message, hint, {"under_way": under_way})
+    message = f"{failure.message if failure else 'interrupted'}; {state}. What was deleted so far is gone"
+    if failure is None:
+        return CommandFailed("DESTROY-STOPPED", message, hint, {"under_way": under_way})
+    hint = f"{failure.hint.rstrip('.')}. {hint}"
+    return CommandFailed(failure.code, message, hint, {"under_way": under_way}, why=failure.why, trace=failure.trace)

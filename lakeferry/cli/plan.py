@@ -19,8 +19,8 @@ PLANNED: Final = {
     "changes": "Each resource to change: stack, system (AWS, Confluent, Snowflake), type, logical_id, name, action (create, "
     "update, replace, recreate, delete, retain), why (property is a path; before, after, effect, caused_by, conditional), and "
     "data_loss: what is deleted with the old object.",
-    "losses": "Those of the changes that delete data.",
-    "exports_in_use": "Each resource that can't be replaced because other stacks import a value of it: resource, importers.",
+    "losses": "Those of the changes that delete data, without refused ones.",
+    "refused": "Each change that CloudFormation or Confluent can't make: resource, reason. With one, nothing is deployed.",
     "permissions": "Each resource with policy statements to change: stack, logical_id, type, added, removed, broadens.",
     "settings": "Outputs, tags and protection of stacks to change: stack, what, before, after.",
     "removed_from_file": "Deployed stacks that the deployment file no longer has; they are kept.",
@@ -57,6 +57,6 @@ def plan(
         if check and not changes.is_empty:
             hint = f"Review it, then `lakeferry deploy --stage {ctx.stage}`"
             raise CommandFailed("PLAN-CHANGES", render.summary(changes), hint, document)
-        if not changes.is_empty:
+        if not changes.is_empty and not changes.refusals:
             output.print(f"Next: {program_name()} deploy --stage {ctx.stage}")
         return document

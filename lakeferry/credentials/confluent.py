@@ -140,7 +140,7 @@ def _scope_by_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
 
 def _client(ctx: DeploymentContext, key: ApiKey, wait: float) -> Confluent:
     deadline = Deadline(ctx.clock, ctx.clock.time() + wait + _SECONDS)
-    return Confluent(Session(deadline), ctx.clock, key, ctx.addresses.confluent or CONTROL_PLANE)
+    return Confluent(Session(deadline, trust_environment=True), ctx.clock, key, ctx.addresses.confluent or CONTROL_PLANE)
 
 
 def _lacks_permission(denied: Denied) -> bool:

@@ -48,7 +48,7 @@ class Deployer:
     def client(self, pair: KeyPair) -> Snowflake:
         deadline = Deadline(self.ctx.clock, self.ctx.clock.time() + _SECONDS)
         login = Login(self.settings.account, self.settings.user, sql.named(self.settings.role))
-        return Snowflake(Session(deadline), self.ctx.clock, login, pair, self.ctx.addresses.snowflake)
+        return Snowflake(Session(deadline, trust_environment=True), self.ctx.clock, login, pair, self.ctx.addresses.snowflake)
 
     def fields(self, pair: KeyPair) -> dict[str, str]:
         host = urlsplit(self.ctx.addresses.snowflake or account_url(self.settings.account)).hostname or ""

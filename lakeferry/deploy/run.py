@@ -20,7 +20,7 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
 from lakeferry.health.drift import Drift
-from lakeferry.inventory import Verdict
+from lakeferry.inventory import AWS, Verdict
 from lakeferry.local import target
 from lakeferry.output import Output, format_duration
 from lakeferry.plan import build, render
@@ -43,7 +43,7 @@ def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -
         _LOG.write_text("", encoding="utf-8")
         with cdk_line.templates_of(ctx, _LOG) as cdk:
             with output.step(f"Planning {ctx.deployment.prefix}") as report:
-                build.synthesize(cdk, report, repair=_to_repair(output, ctx) if repair else "")
+                build.synthesize(cdk, report, repair=to_repair(output, ctx) if repair else "")
             return deploy(output, ctx, cdk, yes=yes)
 
 
@@ -52,8 +52,8 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
     with output.step("Comparing with the deployed stacks") as report:
         plan = build.build_plan(ctx, cdk, report)
     render.show(output, plan)
-    if plan.exports_in_use:
-        raise CommandFailed("DEPLOY-EXPORT-IN-USE", "; ".join(map(str, plan.exports_in_use)))
+    if plan.refusals:
+        raise CommandFailed("DEPLOY-REFUSED", "; ".join(map(str, plan.refusals)))
     began = time.monotonic()
     if not plan.is_empty:
         _require_confirmed(output, ctx, plan, yes=yes)
@@ -72,9 +72,9 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
     }
 
 
-def _to_repair(output: Output, ctx: DeploymentContext) -> str:
+def to_repair(output: Output, ctx: DeploymentContext) -> str:
     """Raises CommandFailed where a vendor can't be listed: objects might be missing there."""
-    missing = drift.missing(ctx)
+    missing = [one for one in drift.missing(ctx) if one.system != AWS]
     if unknown := [one for one in missing if one.status == Verdict.UNKNOWN]:
         unlisted = "; ".join(f"{one.system} {one.type}: {one.details}".replace(" : ", ": ") for one in unknown)
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {unlisted}")

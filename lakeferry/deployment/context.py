@@ -17,13 +17,13 @@ from botocore.config import Config
 from deployments import check, validation
 from deployments.check import BadFile, LoadedDeployment
 from deployments.model import Deployment
-from lakeferry.error_translation import translate_aws_errors
+from lakeferry.error_translation import as_failure, translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.output import program_name
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
 from lambdas.shared.clock import Clock, Deadline, SystemClock
-from lambdas.shared.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError, NotFound
 from lambdas.shared.http import Session
 from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import secret_fields, sql
@@ -126,7 +126,11 @@ class DeploymentContext:
         """Return a client with the Cloud key of the deployment file."""
         key = self._secret("confluent", lambda: self.secrets.read_key(self.deployment.confluent.cloud_key_secret))
         return Confluent(
-            Session(self.deadline), self.clock, key, self.addresses.confluent or CONTROL_PLANE, self.addresses.catalog
+            Session(self.deadline, trust_environment=True),
+            self.clock,
+            key,
+            self.addresses.confluent or CONTROL_PLANE,
+            self.addresses.catalog,
         )
 
     def snowflake(self) -> Snowflake:
@@ -136,7 +140,7 @@ class DeploymentContext:
             raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {self.stage} has no [snowflake]")
         key = self._secret("snowflake", lambda: secret_fields.read_pair(self.secrets, given.key_secret))
         login = Login(given.account, given.user, sql.named(given.role), sql.named(given.deployer_warehouse))
-        return Snowflake(Session(self.deadline), self.clock, login, key, self.addresses.snowflake)
+        return Snowflake(Session(self.deadline, trust_environment=True), self.clock, login, key, self.addresses.snowflake)
 
     def object_name(self, stack: str, logical_id: str, generation: str) -> str:
         """Return the name that a vendor's object has, of the custom resource of a stack."""
@@ -165,9 +169,11 @@ class DeploymentContext:
         _ = self.account
         try:
             return read()
-        except LakeferryError as error:
+        except NotFound as error:
             hint = f"Run `lakeferry secrets set {vendor} --stage {self.stage}`"
             raise CommandFailed(error.row.code, error.what, hint) from None
+        except LakeferryError as error:  # the key may be good: AWS doesn't return it
+            raise as_failure(error) from None
 
 
 def load_deployment(stage: str) -> LoadedDeployment:

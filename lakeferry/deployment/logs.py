@@ -119,14 +119,16 @@ def _of_run(ctx: DeploymentContext, group: str, run_id: str) -> Iterator[Line]:
 
 def _newest(ctx: DeploymentContext, group: str) -> Iterator[Line]:
     client = ctx.client("logs")
-    for stream in _streams(client, group, orderBy="LastEventTime", descending=True, limit=_STREAMS):
+    for stream in _streams(client, group, _STREAMS, orderBy="LastEventTime", descending=True):
         page = client.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=False, limit=_PAGE)
         yield from (_line(each, stream) for each in page["events"])
 
 
-def _streams(client: Any, group: str, **query: Any) -> list[str]:
+def _streams(client: Any, group: str, most: int | None = None, **query: Any) -> list[str]:
+    paginator = client.get_paginator("describe_log_streams")
     try:
-        return [each["logStreamName"] for each in client.describe_log_streams(logGroupName=group, **query)["logStreams"]]
+        pages = paginator.paginate(logGroupName=group, PaginationConfig={"MaxItems": most}, **query)
+        return [each["logStreamName"] for page in pages for each in page["logStreams"]]
     except ClientError as error:
         if error_code(error) == "ResourceNotFoundException":  # nothing has been written yet
             return []

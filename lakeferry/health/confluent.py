@@ -34,7 +34,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     try:
         vendor = ctx.confluent()
     except CommandFailed as failure:
-        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([SCOPE, *rest], "not checked: no key was read")]
+        return [runner.failed(GROUP, KEY, failure), *GROUP.skip_all([SCOPE, *rest], "not checked: no key was read")]
     accepted = GROUP.ok(KEY, f"{vendor.cloud.key.id}, in {secret}")
     try:
         owner = credentials.verify(Output(quiet=True), ctx, vendor.cloud.key, 0)

@@ -99,7 +99,8 @@ def _drifted(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
 
 def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
     items = inventory.collect(ctx)
-    unknown = [item for item in items if item.verdict is Verdict.UNKNOWN]
+    has_snowflake = any(stack.name == f"{ctx.deployment.prefix}-snowflake" for stack in active)
+    unknown = [item for item in items if item.verdict is Verdict.UNKNOWN and (item.system != SNOWFLAKE or has_snowflake)]
     for item in unknown:
         yield Drift(item.system, item.kind, "", Verdict.UNKNOWN, item.why)
     unreachable = {item.system for item in unknown if not item.kind}

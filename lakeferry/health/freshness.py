@@ -41,6 +41,10 @@ class Readers:
     ctx: DeploymentContext
     settings: Settings
 
+    def anew(self) -> Readers:
+        """Return readers that have read nothing yet: these keep the answers of the Metrics API, and a session with Snowflake."""
+        return attrs.evolve(self)
+
     def glue(self, database: str) -> GlueTables:
         return GlueTables(self.ctx.client("glue"), self.ctx.client("s3"), database, self.ctx.clock.time)
 
@@ -75,7 +79,7 @@ class Readers:
         return Snowflake(self._session(), self.ctx.clock, login, key, self.settings.snowflake_url)
 
     def _session(self) -> Session:
-        return Session(Deadline(self.ctx.clock, self.ctx.clock.time() + _PATIENCE))
+        return Session(Deadline(self.ctx.clock, self.ctx.clock.time() + _PATIENCE), trust_environment=True)
 
 
 def open_readers(ctx: DeploymentContext) -> Readers:

@@ -10,6 +10,7 @@ from lakeferry.credentials import snowflake as credentials
 from lakeferry.credentials import store
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
+from lakeferry.health import runner
 from lakeferry.health.model import Check, Group
 from lakeferry.output import Output
 from lambdas import contract
@@ -42,8 +43,8 @@ def look(ctx: DeploymentContext) -> list[Check]:
     try:
         vendor = ctx.snowflake()
         pair = secret_fields.read_pair(ctx.secrets, given.key_secret)
-    except CommandFailed as failure:
-        return [GROUP.fail(KEY, failure.message, failure.hint), *GROUP.skip_all([LOGIN, *rest], "not checked: no key was read")]
+    except (CommandFailed, LakeferryError) as failure:
+        return [runner.failed(GROUP, KEY, failure), *GROUP.skip_all([LOGIN, *rest], "not checked: no key was read")]
     key = GROUP.ok(KEY, f"{pair.fingerprint}, in {given.key_secret}")
     try:
         deployer = credentials.Deployer(ctx, given)

@@ -12,7 +12,7 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import aws, confluent, snowflake
 from lakeferry.inventory.model import CONFLUENT, SNOWFLAKE, Item, Verdict, unknown
-from lakeferry.inventory.ownership import StackHistory, VendorNames, read_history
+from lakeferry.inventory.ownership import VendorNames, read_history
 from lambdas.shared.errors import LakeferryError
 
 
@@ -20,13 +20,13 @@ def collect(ctx: DeploymentContext) -> list[Item]:
     """Raises CommandFailed where CloudFormation can't be read: everything else starts from its stacks."""
     with translate_aws_errors("reading the stacks"):
         history = read_history(ctx)
-    names = VendorNames(ctx.deployment, ctx.account, history)
-    reads = [lambda: aws.list_items(ctx, history), lambda: _guarded(CONFLUENT, lambda: confluent.list_items(ctx, names))]
-    if _uses_snowflake(ctx, history):
-        reads.append(lambda: _guarded(SNOWFLAKE, lambda: snowflake.list_items(ctx, names)))
-    with ThreadPoolExecutor(len(reads)) as pool:
-        answers = [pool.submit(read) for read in reads]
-    return [item for answer in answers for item in answer.result()]
+        names = VendorNames(ctx.deployment, ctx.account, history)
+        reads = [lambda: aws.list_items(ctx, history), lambda: _guarded(CONFLUENT, lambda: confluent.list_items(ctx, names))]
+        if ctx.deployment.uses_snowflake or history.had(f"{ctx.deployment.prefix}-snowflake"):
+            reads.append(lambda: _guarded(SNOWFLAKE, lambda: _of_snowflake(ctx, names)))
+        with ThreadPoolExecutor(len(reads)) as pool:
+            answers = [pool.submit(read) for read in reads]
+        return [item for answer in answers for item in answer.result()]
 
 
 def problems(items: list[Item]) -> list[Item]:
@@ -34,10 +34,14 @@ def problems(items: list[Item]) -> list[Item]:
     return [item for item in items if item.verdict in (Verdict.ORPHANED, Verdict.UNKNOWN)]
 
 
-def _uses_snowflake(ctx: DeploymentContext, history: StackHistory) -> bool:
-    """Return whether Snowflake may have objects: also those of an earlier stack, if the file no longer wants any."""
-    had = history.had(f"{ctx.deployment.prefix}-snowflake")
-    return ctx.deployment.uses_snowflake or (had and ctx.deployment.snowflake is not None)
+def _of_snowflake(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
+    """Also where the file no longer wants anything in Snowflake: an earlier stack may have left objects.
+
+    Raises CommandFailed, LakeferryError.
+    """
+    if ctx.deployment.snowflake is None:
+        return [unknown(SNOWFLAKE, "", "the file has no [snowflake]; put the table back, with enabled = false")]
+    return snowflake.list_items(ctx, names)
 
 
 def _guarded(system: str, read: Callable[[], list[Item]]) -> list[Item]:

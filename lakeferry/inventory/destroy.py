@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 import attrs
+from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry import inventory
 from lakeferry.deployment import stacks
@@ -19,6 +20,7 @@ from lakeferry.inventory.aws_kinds import KINDS
 from lakeferry.inventory.ownership import GIVEN_UP
 from lakeferry.output import Reporter
 from lambdas import contract
+from lambdas.shared.aws import error_code
 
 #: Kinds that hold data, which are kept if their stack was deployed so.
 _DATA: Final = tuple(kind.name for kind in KINDS if kind.is_data)
@@ -35,7 +37,8 @@ _PAUSE: Final = 20.0
 _POLL: Final = 2.0
 #: A stack's custom resources may take an hour each, some of them one after another.
 _PATIENCE: Final = 4 * 3600.0
-_FAILED: Final = ("DELETE_FAILED", "ROLLBACK_FAILED")
+#: Seconds without an answer of CloudFormation after which the wait ends. One poll may fail.
+_SILENCE: Final = 60.0
 _REASONS: Final = 5
 #: Of so many of the latest events; earlier ones may be of another deletion.
 _EVENTS: Final = 100
@@ -202,7 +205,14 @@ def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: 
         reasons += deletion.run(force=round_ > 0)
         if outcome.stuck and not outcome.removed and not has_stacks:
             break
-    return Done(deletion.seconds, removed, inventory.collect(ctx), reasons)
+    last = [_blamed(item) if item.id in deletion.ids else item for item in inventory.collect(ctx)]
+    return Done(deletion.seconds, removed, last, reasons)
+
+
+def _blamed(item: Item) -> Item:
+    """A stack that was to be deleted is an orphan, whatever its status is. Others keep their verdict."""
+    is_managed = item.kind == STACK and item.verdict is Verdict.MANAGED
+    return attrs.evolve(item, verdict=Verdict.ORPHANED, why="it could not be deleted") if is_managed else item
 
 
 @attrs.define
@@ -231,25 +241,48 @@ class _StackDeletion:
     def _delete(self, stack: Stack, *, force: bool) -> Iterator[str]:
         client = self.ctx.client("cloudformation")
         if stack.status != "DELETE_IN_PROGRESS":
-            client.delete_stack(StackName=stack.id, **({"DeletionMode": "FORCE_DELETE_STACK"} if force else {}))
-        if not self._is_deleted(stack):
-            latest = islice(stacks.newest_events(client, stack.id), _EVENTS)
-            for event in islice((event for event in latest if event.status == "DELETE_FAILED"), _REASONS):
-                yield f"{stack.name}: {event.logical_id}: {event.reason or 'no reason given'}"
+            try:
+                client.delete_stack(StackName=stack.id, **({"DeletionMode": "FORCE_DELETE_STACK"} if force else {}))
+            except ClientError as error:
+                if error_code(error) != "ValidationError":
+                    raise
+                yield f"{stack.name}: {error.response['Error']['Message']}"
+                return
+        if existing := self._await_end(stack):
+            yield from _reasons(client, existing)
             return
         now = self.ctx.clock.time()
         self.seconds[stack.name], self._since = now - self._since, now
         self.say(f"  {stack.name} deleted ({self.seconds[stack.name]:.0f} s)")
 
-    def _is_deleted(self, stack: Stack) -> bool:
-        """Wait until it is deleted, or until that failed or takes too long."""
-        client, until = self.ctx.client("cloudformation"), self.ctx.clock.time() + _PATIENCE
+    def _await_end(self, stack: Stack) -> Stack | None:
+        """Return None once it is deleted; the stack if its deletion failed, was cancelled, or takes too long."""
+        client, clock = self.ctx.client("cloudformation"), self.ctx.clock
+        answered = clock.time()
+        until = answered + _PATIENCE
         while True:
-            for event in islice(stacks.newest_events(client, stack.id), 1):
-                self.report(f"{stack.name}: {event.logical_id} {event.status}")
-            current = stacks.describe(self.ctx, stack.id)
-            if current is None:
-                return True
-            if current.status in _FAILED or self.ctx.clock.time() > until:
-                return False
-            self.ctx.clock.sleep(_POLL)
+            try:
+                for event in islice(stacks.newest_events(client, stack.id), 1):
+                    self.report(f"{stack.name}: {event.logical_id} {event.status}")
+                current = stacks.describe(self.ctx, stack.id)
+                if current is None or current.status != "DELETE_IN_PROGRESS" or clock.time() > until:
+                    return current
+                answered = clock.time()
+            except (ClientError, BotoCoreError):
+                if clock.time() - answered > _SILENCE:
+                    raise
+            clock.sleep(_POLL)
+
+
+def _reasons(client: Any, stack: Stack) -> Iterator[str]:
+    """Return why it could not be deleted: the resources' reasons, or the stack's own.
+
+    CloudFormation cancels the deletion of a stack that another one imports from. The stack is then as it was, with a reason.
+    """
+    if stack.status != "DELETE_FAILED":
+        (described,) = client.describe_stacks(StackName=stack.id)["Stacks"]
+        yield f"{stack.name} is {stack.status}: {described.get('StackStatusReason') or 'no reason given'}"
+        return
+    latest = islice(stacks.newest_events(client, stack.id), _EVENTS)
+    for event in islice((event for event in latest if event.status == "DELETE_FAILED"), _REASONS):
+        yield f"{stack.name}: {event.logical_id}: {event.reason or 'no reason given'}"

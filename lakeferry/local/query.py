@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -39,8 +40,11 @@ _EXTENSIONS: Final = {
 
 @attrs.frozen
 class Answer:
+    """`unread` are tables that a query which names no table, such as SHOW TABLES, doesn't show, each with the reason."""
+
     columns: list[str]
     rows: list[tuple[Any, ...]]
+    unread: list[str] = attrs.field(factory=list)
 
 
 @attrs.frozen
@@ -61,10 +65,9 @@ def query(target: ExportTarget, sql: str) -> Answer:
         load(connection)
         tables = _list_tables(target)
         try:
-            for database, name, location in tables:
-                _view(connection, database, name, location, bare=[t[1] for t in tables].count(name) == 1)
+            unread = _views(connection, tables, sql)
             answer = connection.execute(sql)
-            return Answer([column[0] for column in answer.description or []], answer.fetchall())
+            return Answer([column[0] for column in answer.description or []], answer.fetchall(), unread)
         except duckdb.Error as error:
             known = ", ".join(f'"{database}"."{name}"' for database, name, _ in tables) or "none"
             raise CommandFailed("QUERY", str(error).strip(), f"Known tables: {known}") from None
@@ -188,6 +191,24 @@ def _tables(target: ExportTarget) -> Iterator[tuple[str, str, str]]:
                 yield database, table["Name"], location
 
 
+def _views(connection: duckdb.DuckDBPyConnection, tables: list[tuple[str, str, str]], sql: str) -> list[str]:
+    """Create views of the tables that `sql` names, or of all if it names none. Return those of all that can't be read, and why.
+
+    DuckDB reads a table's metadata for its view. Raises duckdb.Error for a named table that can't be read.
+    """
+    names = [name for _, name, _ in tables]
+    named = [one for one in tables if re.search(rf"(?<!\w){re.escape(one[1])}(?!\w)", sql, re.IGNORECASE)]
+    unread = []
+    for database, name, location in named or tables:
+        try:
+            _view(connection, database, name, location, bare=names.count(name) == 1)
+        except duckdb.Error as error:
+            if named:
+                raise
+            unread.append(f'"{database}"."{name}" can\'t be read: {str(error).strip()}')
+    return unread
+
+
 def _view(connection: duckdb.DuckDBPyConnection, database: str, name: str, location: str, *, bare: bool) -> None:
     schema = database.replace('"', '""')
     table = name.replace('"', '""')
@@ -202,5 +223,7 @@ def _literal(text: str) -> str:
 
 
 def show(output: Output, answer: Answer) -> None:
+    for one in answer.unread:
+        output.warn(one)
     for line in format_answer(answer.columns, answer.rows, output.width):
         output.print(line)

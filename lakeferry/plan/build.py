@@ -13,7 +13,7 @@ from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.output import Reporter
-from lakeferry.plan import cost, durations, permissions, references, templates
+from lakeferry.plan import cost, durations, permissions, references, refusals, templates
 from lakeferry.plan.difference import Comparison
 from lakeferry.plan.render import Plan, Setting
 from lakeferry.plan.templates import SynthesizedStack
@@ -51,7 +51,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         region=ctx.region,
         changes=changes,
         permissions=permissions.compare(wanted, active),
-        exports_in_use=comparison.exports_in_use(changes),
+        refusals=refusals.find(comparison, changes),
         settings=[one for stack in wanted if stack.name in active for one in _settings(stack, active[stack.name])],
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.loaded),

@@ -98,13 +98,9 @@ def _confluent(deployment: Deployment) -> Iterator[Line]:
     wanted = deployment.confluent
     most = wanted.max_ecku or 1
     limit = f"up to {most} eCKU" if wanted.max_ecku else "with one eCKU; max_ecku bounds how far it may grow"
-    if wanted.cluster_type == "Standard":
-        high = max(usd("confluent_standard_month"), most * HOURS * usd("confluent_standard_ecku_hour"))
-        used = ("confluent_standard_month", "confluent_standard_ecku_hour")
-        yield Line("Kafka cluster, Standard", usd("confluent_standard_month"), high, limit, used)
-    else:
-        high = (most - 1) * HOURS * usd("confluent_basic_ecku_hour")
-        yield Line("Kafka cluster, Basic", 0.0, high, f"the first eCKU is free; {limit}", ("confluent_basic_ecku_hour",))
+    high = max(usd("confluent_standard_month"), most * HOURS * usd("confluent_standard_ecku_hour"))
+    used = ("confluent_standard_month", "confluent_standard_ecku_hour")
+    yield Line("Kafka cluster, Standard", usd("confluent_standard_month"), high, limit, used)
     if deployment.statements:
         rate = HOURS * usd("flink_cfu_hour")
         why = f"all month, from one CFU for all to flink_max_cfu = {wanted.flink_max_cfu}"

@@ -6,7 +6,6 @@ through all stacks, which the templates alone don't show.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
@@ -81,21 +80,6 @@ class Change:
 
 
 @attrs.frozen
-class ExportInUse:
-    """A resource that would be replaced, and deployed stacks that import a value of it: CloudFormation refuses to change that."""
-
-    resource: TemplateResource
-    importers: list[str]
-
-    def __str__(self) -> str:
-        resource, importers = self.resource, ", ".join(self.importers)
-        return (
-            f"{resource.what} {resource.name} of {resource.stack} would be replaced. Other stacks import a value of it, "
-            f"and CloudFormation refuses to change that: {importers}"
-        )
-
-
-@attrs.frozen
 class _Pair:
     before: TemplateResource
     after: TemplateResource
@@ -115,16 +99,9 @@ class Comparison:
         by_id = {change.resource.id: change for change in changed if change}
         return [change for stack in self.wanted for change in self._of_stack(stack, by_id)]
 
-    def exports_in_use(self, changes: Sequence[Change]) -> list[ExportInUse]:
-        """Return what makes CloudFormation refuse `changes`, after it has created the new objects."""
-        replaced = {change.resource.id: change.resource for change in changes if change.action is Action.REPLACE}
-        importers: dict[ResourceId, set[str]] = {}
-        for name, id in self._exports.items():
-            imported = json.dumps({"Fn::ImportValue": name})[1:-1]
-            users = {stack for stack, one in self.deployed.items() if stack != id[0] and imported in json.dumps(one.template)}
-            if id in replaced and users:
-                importers.setdefault(id, set()).update(users)
-        return [ExportInUse(replaced[id], sorted(users)) for id, users in importers.items()]
+    def before(self, resource: TemplateResource) -> TemplateResource | None:
+        """Return the deployed resource, None for a new one."""
+        return self._old(resource.stack).get(resource.logical_id)
 
     def _of_stack(self, stack: SynthesizedStack, changed: Mapping[ResourceId, Change]) -> Iterator[Change]:
         before, after = self._old(stack.name), {one.logical_id: one for one in resources_of(stack.name, stack.template)}
@@ -159,7 +136,7 @@ class Comparison:
             replaced |= more
 
     def _changed(self, pair: _Pair, replaced: set[ResourceId]) -> Change | None:
-        why = tuple(_Difference(pair, replaced, self._exports).whys())
+        why = tuple(_Difference(pair, replaced, self.exports).whys())
         if not why:
             return None
         action = min((one.effect for one in why), key=GRAVEST.index)
@@ -181,7 +158,7 @@ class Comparison:
         return f"{lost}. Tables over the topic that it drops stop following it: {names}" if names else lost
 
     @cached_property
-    def _exports(self) -> Exports:
+    def exports(self) -> Exports:
         return references.exports({stack.name: stack.template for stack in self.wanted})
 
 

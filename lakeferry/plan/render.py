@@ -11,9 +11,10 @@ import attrs
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lakeferry.output import Output
 from lakeferry.plan.cost import HOURS, Estimate
-from lakeferry.plan.difference import GRAVEST, Action, Change, ExportInUse
+from lakeferry.plan.difference import GRAVEST, Action, Change
 from lakeferry.plan.durations import Phase
 from lakeferry.plan.permissions import PermissionChange
+from lakeferry.plan.refusals import Refusal
 
 #: How many created resources of one type are named; the others are counted.
 _NAMED: Final = 4
@@ -46,7 +47,7 @@ class Plan:
     deployed: list[str]
     removed_from_file: list[str]
     permissions: list[PermissionChange] = attrs.field(factory=list)
-    exports_in_use: list[ExportInUse] = attrs.field(factory=list)
+    refusals: list[Refusal] = attrs.field(factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -54,7 +55,9 @@ class Plan:
 
     @property
     def losses(self) -> list[Change]:
-        return _graver([change for change in self.changes if change.data_loss])
+        """Return the changes that delete data. What is refused deletes nothing."""
+        refused = {one.resource.id for one in self.refusals}
+        return _graver([change for change in self.changes if change.data_loss and change.resource.id not in refused])
 
     @property
     def broadened(self) -> list[PermissionChange]:
@@ -67,11 +70,11 @@ class Plan:
 
 def show(output: Output, plan: Plan) -> None:
     output.print(f"{plan.prefix} in account {plan.account}, {plan.region}: {summary(plan)}")
+    for refusal in plan.refusals:
+        output.print(f"CAN'T BE DEPLOYED: {refusal}", alarm=True)
     if plan.losses:
         output.print("DATA LOSS:", alarm=True)
         show_losses(output, plan)
-    for export in plan.exports_in_use:
-        output.print(f"CAN'T BE DEPLOYED: {export}", alarm=True)
     for system in _ORDER:
         _show_system(output, plan, system)
     _permissions(output, plan)
@@ -106,7 +109,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "changes": changes,
         "settings": [attrs.asdict(one) for one in plan.settings],
         "losses": [_as_document(change) for change in plan.losses],
-        "exports_in_use": [{"resource": one.resource.name, "importers": one.importers} for one in plan.exports_in_use],
+        "refused": [{"resource": one.resource.name, "reason": one.reason} for one in plan.refusals],
         "permissions": [attrs.asdict(one) for one in plan.permissions],
         "removed_from_file": plan.removed_from_file,
         "phases": [attrs.asdict(phase) for phase in plan.phases],

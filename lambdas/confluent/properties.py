@@ -193,7 +193,7 @@ class TopicProps(Properties[TopicOutputs]):
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     credentials: str = prop("Name or ARN of the secret with a Kafka key that may administer the cluster.")
     topic: str = prop("The topic's name.")
-    partitions: int = prop("Number of partitions. It can be raised, never lowered: a lower one has no effect.", default=6)
+    partitions: int = prop("Number of partitions. It can be raised; a lower one is refused.", default=6)
     config: dict[str, str] = prop("Settings of the topic, such as retention.ms; Confluent's own without them.", default=dict)
 
     def problems(self) -> Iterator[tuple[str, str]]:

@@ -134,7 +134,7 @@ def slot_fingerprints(described: Mapping[str, str]) -> dict[str, str]:
     Raises Refused where Snowflake doesn't show a slot: it must not be taken for empty, or a key in use would be overwritten.
     """
     if hidden := [slot for slot in SLOTS if f"{slot}_FP" not in described]:
-        raise Refused(snowflake_errors.UNEXPECTED, f"DESC USER does not show {' and '.join(hidden)}")
+        raise Refused(snowflake_errors.UNEXPECTED, f"Snowflake does not show {' and '.join(hidden)} of the user")
     fingerprints = {slot: described[f"{slot}_FP"] for slot in SLOTS}
     return {slot: "" if text in _EMPTY else text for slot, text in fingerprints.items()}
 

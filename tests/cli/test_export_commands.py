@@ -7,6 +7,7 @@ import os
 import resource
 from contextlib import contextmanager
 
+import boto3
 import pytest
 from command import naming
 from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
@@ -195,6 +196,34 @@ def test_a_query_that_is_wrong_is_reported(query, sql):
 
 def test_a_query_for_a_missing_table_names_the_existing_ones(query):
     assert "things_again" in json.loads(query("SELECT * FROM nothing", "--json").stdout)["hint"]
+
+
+@pytest.fixture
+def unreadable(stocked):
+    """A table of the database whose metadata file doesn't exist."""
+    glue, database, name = boto3.client("glue", endpoint_url=stocked.aws.url), stocked.target.database, "thing"
+    location = f"s3://{stocked.target.bucket}/nothing.metadata.json"
+    glue.create_table(DatabaseName=database, TableInput={"Name": name, "Parameters": {"metadata_location": location}})
+    yield name
+    glue.delete_table(DatabaseName=database, Name=name)
+
+
+@pytest.mark.parametrize("table", ["things", '"THINGS"', "{database}.things"])
+def test_a_table_that_can_not_be_read_disturbs_no_query_of_another(query, stocked, unreadable, table):
+    named = table.format(database=f'"{stocked.target.database}"')
+    assert query(f"SELECT count(*) FROM {named}").stdout.split() == ["count_star()", "200"]
+
+
+def test_a_query_of_a_table_that_can_not_be_read_fails(query, unreadable):
+    result = query(f"SELECT * FROM {unreadable}", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["code"]) == (2, "QUERY")
+    assert "nothing.metadata.json" in json.loads(result.stdout)["message"]
+
+
+def test_a_list_of_tables_names_those_that_can_not_be_read(query, stocked, unreadable):
+    result = query("SELECT DISTINCT table_name FROM information_schema.tables ORDER BY 1")
+    assert result.stdout.split() == ["table_name", "things", "things_again"]
+    assert f'"{stocked.target.database}"."{unreadable}" can\'t be read: ' in result.stderr
 
 
 def test_a_query_that_aws_refuses_is_reported(lake_aws, query):

@@ -40,6 +40,7 @@ FAILURES = {
     "no login": (NoCredentialsError(), "AWS-CREDENTIALS", 3, "logged in"),
     "a login that ended": (ClientError({"Error": {"Code": "ExpiredToken"}}, "ListBuckets"), "AWS-CREDENTIALS", 3, "ExpiredToken"),
     "a refusal": (ClientError({"Error": {"Code": "AccessDenied"}}, "ListBuckets"), "AWS-REFUSED", 1, "ListBuckets"),
+    "too many calls": (ClientError({"Error": {"Code": "Throttling"}}, "ListStacks"), "AWS-REFUSED", 1, "ListStacks: Throttling"),
     "no network": (EndpointConnectionError(endpoint_url="http://nowhere"), "AWS-UNREACHABLE", 1, "EndpointConnectionError"),
     "Ctrl-C": (KeyboardInterrupt(), "STOPPED", 6, "stopped"),
     "a prompt that was left": (typer.Abort(), "STOPPED", 6, "stopped"),
@@ -86,6 +87,15 @@ def test_an_exception_of_a_command_or_of_a_parser_becomes_one_message(command, w
     assert document["hint"]
     assert "Traceback" not in answer.output
     assert answer.stderr.count(f"{code}  ") == 1
+
+
+def test_too_many_calls_are_not_explained_by_a_missing_permission(command):
+    hints = {
+        what: json.loads(command("work", "--what", what, "--json").stdout)["hint"] for what in ("too many calls", "a refusal")
+    }
+    assert "again in a minute" in hints["too many calls"]
+    assert "role" not in hints["too many calls"]
+    assert "role" in hints["a refusal"]
 
 
 def test_an_unexpected_error_is_saved_without_secrets(command):

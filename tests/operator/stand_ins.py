@@ -105,6 +105,15 @@ class StandIns:
         return Snowflake(Session(deadline), self.clock, login, key, self.snow.url)
 
 
+def show_bodies(ctx, service):
+    """Copy the body of each call to a service into a header. A fault's rule can match headers, and bodies name what is meant."""
+
+    def copy(params, **_):
+        params["headers"]["x-body"] = repr(params["body"])
+
+    ctx.client(service).meta.events.register("before-call", copy)
+
+
 def _secret(name, **fields):
     boto3.client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
 
@@ -205,7 +214,9 @@ class Stacks:
             for number, id in enumerate(known)
         }
         template = {"Resources": {**(function if known else {}), **custom, **(resources or {})}}
-        template["Outputs"] = {key: {"Value": value} for key, value in (outputs or {}).items()}
+        template["Outputs"] = {
+            key: {"Value": value, "Export": {"Name": f"{name}:{key}"}} for key, value in (outputs or {}).items()
+        }
         self.client.create_stack(
             StackName=name,
             TemplateBody=json.dumps(template),

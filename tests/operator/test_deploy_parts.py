@@ -13,7 +13,8 @@ import pytest
 from leftovers import QUEUE
 from stand_ins import Planter
 
-from lakeferry.deploy import checks, failure_causes
+from lakeferry.deploy import checks, failure_causes, run, summary
+from lakeferry.deploy.run import to_repair
 from lakeferry.deployment import logs
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.cdk import Cdk
@@ -21,7 +22,7 @@ from lakeferry.errors import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
 from lakeferry.health import aws, drift, status
 from lakeferry.inventory import AWS, CONFLUENT
 from lakeferry.output import Output
-from lakeferry.plan import build
+from lakeferry.plan import build, cost
 from lakeferry.plan.difference import Action
 from lambdas import contract
 from lambdas.custom_resources import registry, request
@@ -82,6 +83,18 @@ def test_a_stack_that_the_file_no_longer_has_is_kept_and_reported(ctx, stacks, a
     assert found.changes == []
 
 
+def test_a_change_that_is_refused_is_not_deployed(ctx, stacks, assembly, capsys):
+    name = stacks.make("confluent", known=["trades"], type="Custom::LakeferryTopic", topic="trades", partitions="12")
+    before = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+    fewer = {"Type": "Custom::LakeferryTopic", "Properties": {"topic": "trades", "partitions": 6}}
+    with pytest.raises(CommandFailed) as failure:
+        run.deploy(Output(), ctx, assembly(confluent={"Custom0": fewer}), yes=True)
+    assert (failure.value.exit_code, failure.value.code) == (WRONG_INPUT, "DEPLOY-REFUSED")
+    assert f"topic Custom0 (trades) of {name}: partitions can't be lowered from 12 to 6" in failure.value.message
+    assert "CAN'T BE DEPLOYED: topic Custom0 (trades)" in capsys.readouterr().out
+    assert boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0] == before
+
+
 def refused(ctx):
     with pytest.raises(CommandFailed) as failure:
         checks.require(ctx)
@@ -129,6 +142,14 @@ def test_a_failed_check_of_doctor_stops_a_deployment_before_it_starts(ctx, broke
     failure = refused(ctx)
     assert (failure.exit_code, failure.code) == (NOT_SET_UP, "DEPLOY-NOT-READY")
     assert "Confluent: Cloud key" in failure.message
+
+
+@pytest.mark.usefixtures("bootstrapped")
+def test_keys_that_may_not_be_read_do_not_stop_a_deployment(ctx, broken):
+    """docs/how-to/prepare-aws.md: without permission to read keys, commands read AWS only."""
+    target = {"x-amz-target": "secretsmanager.GetSecretValue"}
+    broken(AWS, headers=target, status=400, shape="aws-json", code="AccessDeniedException")
+    checks.require(ctx)
 
 
 @pytest.mark.usefixtures("bootstrapped")
@@ -217,6 +238,24 @@ def test_a_missing_object_at_a_vendor_is_drift(ctx, stacks, capsys):
     assert [one for one in drift.detect(ctx) if one.system == "Snowflake"] == []
 
 
+def test_a_repair_is_refused_only_where_a_vendor_cannot_be_listed(ctx, stacks, broken):
+    stack = stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
+    broken(AWS, headers={"x-amz-target": "AmazonSQS.ListQueues"}, status=400, shape="aws-json", code="AccessDeniedException")
+    assert to_repair(Output(quiet=True), ctx).partition(":")[2] == f"{stack}/Warehouse"
+    broken(CONFLUENT, status=401, shape="json", code="401")
+    with pytest.raises(CommandFailed) as failure:
+        to_repair(Output(quiet=True), ctx)
+    assert (failure.value.code, "Confluent" in failure.value.message) == ("INCOMPLETE", True)
+    assert "queue" not in failure.value.message
+
+
+def test_a_repair_does_not_need_snowflake_once_the_deployment_has_none(ctx, stacks):
+    assert stacks.delete(stacks.make("snowflake", {"Queue": QUEUE})) == ""
+    ctx = attrs.evolve(ctx, loaded=attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=None)))
+    assert to_repair(Output(quiet=True), ctx) == ""
+    assert drift.detect(ctx) == []
+
+
 def _generation():
     warehouse = registry.RESOURCE_TYPES["snowflake_warehouse"].handler
     return request.generation_of(warehouse, warehouse.PROPERTIES())
@@ -263,6 +302,22 @@ def test_the_log_of_a_function_is_found_and_reported_in_the_order_of_time(ctx, w
     assert len(run.lines) == 6
 
 
+def test_the_log_of_a_run_with_many_executors_is_complete(ctx, stacks):
+    stacks.make("exports", {"Queue": QUEUE})
+    glue, client, group = boto3.client("glue"), boto3.client("logs"), f"/aws-glue/{ctx.deployment.prefix}/output"
+    job = f"{ctx.deployment.prefix}-daily_trades"
+    command = {"Name": "glueetl", "ScriptLocation": "s3://none/script.py"}
+    glue.create_job(Name=job, Role="arn:aws:iam::000000000000:role/none", Command=command)
+    id = glue.start_job_run(JobName=job)["JobRunId"]
+    client.create_log_group(logGroupName=group)
+    streams, now = [id, *(f"{id}_g-{number:03}" for number in range(60))], int(time.time() * 1000)
+    for stream in streams:
+        client.create_log_stream(logGroupName=group, logStreamName=stream)
+        client.put_log_events(logGroupName=group, logStreamName=stream, logEvents=[{"timestamp": now, "message": f"of {stream}"}])
+    (run,) = logs.of(ctx, "daily_trades", 1)
+    assert {line.text for line in run.lines} >= {f"of {stream}" for stream in streams}
+
+
 def test_json_lines_of_lambda_itself_are_not_shown(ctx, wrote):
     now = int(time.time())
     report = json.dumps({"time": "2027-01-04T01:15:00.000Z", "type": "platform.report", "record": {"requestId": "1"}})
@@ -290,3 +345,10 @@ def test_a_part_that_is_not_deployed_is_reported(ctx):
     with pytest.raises(CommandFailed) as failure:
         logs.of(ctx, "notification", 1)
     assert (failure.value.exit_code, failure.value.code) == (WRONG_INPUT, "NOT-DEPLOYED")
+
+
+def test_a_first_deployment_ends_with_who_must_confirm_a_mail(ctx, capsys):
+    """Every deployment has engineers; the export of this one has no recipients."""
+    for is_first in (True, False):
+        summary.show(Output(), ctx, [], cost.estimate(ctx.loaded), is_first=is_first)
+        assert ("engineers get no alarms" in capsys.readouterr().out) == is_first

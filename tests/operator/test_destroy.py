@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import attrs
 import boto3
 import pytest
 from botocore.exceptions import WaiterError
 from leftovers import QUEUE, plant_at_vendors, plant_in_aws
 from resource_environment import ManualClock
-from stand_ins import Planter, Stacks
+from stand_ins import Planter, Stacks, show_bodies
+from waiting import PATIENCE, until
 
 from lakeferry import inventory
 from lakeferry.cli import destroy as destroy_command
@@ -151,6 +154,52 @@ def test_data_that_its_stack_keeps_remains_and_the_rest_is_deleted(stand_ins):
     assert [item["id"] for item in done["items"] if item["kind"] == "bucket"] == [bucket.id]
 
 
+class Impatient(ManualClock):
+    """Fails the test where a command waits for longer than half an hour."""
+
+    def sleep(self, seconds):
+        super().sleep(seconds)
+        assert sum(self.slept) < 1800
+
+
+def described(stack):
+    (found,) = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+    return found
+
+
+IMPORTS = {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String"}}
+
+
+def test_a_stack_that_another_one_imports_from_is_reported_and_deleted_later(ctx, stacks):
+    """The embedded AWS refuses the call."""
+    stack = stacks.make("data", {"Queue": QUEUE}, outputs={"Url": "https://example.com/"})
+    value = {"Fn::ImportValue": f"{stack}:Url"}
+    foreign = stacks.make("of-another-team", {"P": {**IMPORTS, "Properties": {"Type": "String", "Value": value}}})
+    with pytest.raises(CommandFailed) as failed:
+        destroyed(ctx)
+    assert (failed.value.code, f"stack {stack}" in failed.value.message) == ("LEFT-OVER", True)
+    assert failed.value.details["reasons"] == [f"{stack}: Export {stack}:Url is imported by stack {foreign}"]
+    stacks.delete(foreign)
+    assert stack in destroyed(ctx)["stacks"]
+
+
+def test_a_deletion_that_cloudformation_cancels_is_reported_with_the_stacks_reason(stand_ins, ctx, stacks, broken):
+    """AWS accepts the call, and the stack is soon as it was: aws/aws-sdk#383. Its reason is here that of a failed update."""
+    stack = stacks.make("data", {"Queue": QUEUE})
+    update = {"Queue": QUEUE, "P": {**IMPORTS, "Properties": {"Type": "String", "Value": {"Fn::ImportValue": "no-such-export"}}}}
+    stacks.client.update_stack(StackName=stack, TemplateBody=json.dumps({"Resources": update}), DisableRollback=True)
+    until(lambda: described(stack)["StackStatus"] == "UPDATE_FAILED", PATIENCE)
+    ctx = attrs.evolve(ctx, clock=Impatient(stand_ins.pass_time))
+    show_bodies(ctx, "cloudformation")
+    accepted = "<DeleteStackResponse><ResponseMetadata/></DeleteStackResponse>"
+    broken(AWS, headers={"x-body": "*DeleteStack*"}, status=200, body=accepted)
+    with pytest.raises(CommandFailed) as failed:
+        destroyed(ctx)
+    assert (failed.value.code, f"stack {stack}" in failed.value.message) == ("LEFT-OVER", True)
+    assert failed.value.details["reasons"] == [f"{stack} is UPDATE_FAILED: {described(stack)['StackStatusReason']}"]
+    assert "no-such-export" in failed.value.details["reasons"][0]
+
+
 class Interrupted(ManualClock):
     """Raises KeyboardInterrupt while the command waits."""
 
@@ -166,6 +215,29 @@ def test_ctrl_c_names_the_stacks_that_cloudformation_is_still_deleting(stand_ins
     assert stopped.value.details == {"under_way": [stack]}
     assert f"CloudFormation is still deleting {stack}" in stopped.value.message
     assert stacks.client.describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"] == "DELETE_IN_PROGRESS"
+
+
+REFUSAL = "<ErrorResponse><Error><Code>{}</Code><Message>injected</Message></Error></ErrorResponse>"
+
+
+def test_one_question_without_an_answer_does_not_end_a_deletion(ctx, stacks, broken):
+    stack = stacks.make("data", {"Queue": QUEUE})
+    show_bodies(ctx, "cloudformation")
+    broken(AWS, headers={"x-body": "*DescribeStackEvents*"}, status=400, body=REFUSAL.format("InternalFailure"), times=1)
+    assert stack in destroyed(ctx)["stacks"]
+
+
+def test_an_error_during_the_deletion_names_the_stacks_that_cloudformation_is_still_deleting(stand_ins, ctx, stacks, broken):
+    stack = stacks.make("confluent", known=["cleanup:bucket:x"], waits="yes")
+    ctx = attrs.evolve(ctx, clock=Impatient(stand_ins.pass_time))
+    show_bodies(ctx, "cloudformation")
+    broken(AWS, headers={"x-body": "*DescribeStackEvents*"}, status=400, body=REFUSAL.format("AccessDenied"))
+    with pytest.raises(CommandFailed) as failed:
+        destroyed(ctx)
+    assert (failed.value.code, failed.value.details) == ("AWS-REFUSED", {"under_way": [stack]})
+    assert f"AccessDenied; CloudFormation is still deleting {stack}. What was deleted so far is gone" in failed.value.message
+    assert "the role that you are logged in with" in failed.value.hint
+    assert "`lakeferry destroy --stage test` continues" in failed.value.hint
 
 
 def test_an_object_created_after_the_plan_is_left_alone_and_reported(ctx, stacks):
@@ -351,6 +423,28 @@ def plant_tables(plant, environment):
 
 def test_a_stack_that_the_file_no_longer_has_is_deleted_too(ctx, stacks):
     stack = stacks.make("snowflake", {"Queue": QUEUE})
-    without = attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=None))
-    assert stack in destroyed(attrs.evolve(ctx, loaded=without))["stacks"]
+    ctx = with_snowflake(ctx, attrs.evolve(ctx.deployment.snowflake, enabled=False))
+    assert stack not in ctx.stacks
+    assert stack in destroyed(ctx)["stacks"]
     assert [item for item in inventory.collect(ctx) if item.system == AWS and item.kind in ("stack", "queue")] == []
+
+
+def with_snowflake(ctx, given):
+    """Return the context with another [snowflake] in its file; None for none."""
+    return attrs.evolve(ctx, loaded=attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=given)))
+
+
+def test_a_deployment_that_had_snowflake_is_not_gone_until_snowflake_was_looked_at(ctx, stacks, plant):
+    warehouse = plant.make("snowflake_warehouse", "Warehouse")
+    stack = stacks.make("snowflake", {"Queue": QUEUE})
+    without = with_snowflake(ctx, None)
+    with pytest.raises(CommandFailed) as refused:
+        destroyed(without)
+    assert refused.value.code == "VENDOR-REFUSED"
+    assert "the file has no [snowflake]; put the table back, with enabled = false" in refused.value.message
+    assert stacks.delete(stack) == ""
+    with pytest.raises(CommandFailed) as failed:
+        destroyed(without)
+    assert (failed.value.code, "Snowflake: can't be listed" in failed.value.message) == ("INCOMPLETE", True)
+    ctx = with_snowflake(ctx, attrs.evolve(ctx.deployment.snowflake, enabled=False))
+    assert [item["name"] for item in destroyed(ctx)["removed"]] == [warehouse]

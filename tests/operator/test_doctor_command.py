@@ -275,6 +275,42 @@ def test_a_missing_key_is_reported_with_the_command_that_sets_it(stand_ins):
         assert {check.result for check in rest} == {Result.SKIPPED}
 
 
+GET_SECRET_VALUE = {"x-amz-target": "secretsmanager.GetSecretValue"}
+
+
+@pytest.mark.parametrize(
+    ("code", "result", "message", "fix"),
+    [
+        ("AccessDeniedException", Result.WARN, "can't be read: reading secret {}: AccessDeniedException", "role"),
+        ("DecryptionFailure", Result.FAIL, "AWS-REFUSED: reading secret {}: DecryptionFailure", "role"),
+        ("ExpiredTokenException", Result.FAIL, "AWS-CREDENTIALS: AWS doesn't take the credentials", "aws sso login"),
+    ],
+)
+def test_a_key_that_may_not_be_read_is_not_reported_as_broken(ctx, broken, code, result, message, fix):
+    names = {confluent: ctx.deployment.confluent.cloud_key_secret, snowflake: ctx.deployment.snowflake.key_secret}
+    broken(AWS, headers=GET_SECRET_VALUE, status=400, shape="aws-json", code=code)
+    for group, name in names.items():
+        first, *rest = group.look(ctx)
+        assert (first.name, first.result) == (group.KEY, result)
+        assert first.message.startswith(message.format(name))
+        assert (fix in first.fix, "secrets set" in first.fix) == (True, False)
+        assert {check.result for check in rest} == {Result.SKIPPED}
+
+
+def test_a_network_that_breaks_before_a_key_is_read_is_reported_as_such(ctx, broken):
+    broken(AWS, headers=GET_SECRET_VALUE, fault="reset")
+    first, *_ = confluent.look(ctx)
+    assert (first.result, first.message.partition(":")[0], "secrets set" in first.fix) == (Result.FAIL, "AWS-UNREACHABLE", False)
+
+
+def test_a_secret_without_a_valid_value_is_reported_with_the_command_that_sets_it(ctx):
+    name = ctx.deployment.confluent.cloud_key_secret
+    boto3.client("secretsmanager").put_secret_value(SecretId=name, SecretString="cut off")
+    first, *_ = confluent.look(ctx)
+    assert (first.result, "is not a JSON object" in first.message) == (Result.FAIL, True)
+    assert first.fix == "Run `lakeferry secrets set confluent --stage test`"
+
+
 def test_the_environment_must_exist_with_the_name_in_the_file(ctx):
     made = ctx.confluent().cloud.post("/org/v2/environments", {"display_name": f"{ctx.deployment.prefix}-theirs"})
     id, name = made["id"], made["display_name"]

@@ -15,19 +15,22 @@ from docs_reader import fences
 from handshake_environment import TOPIC
 from lake import ROOT
 from leftovers import plant_in_aws
+from resource_environment import ManualClock
+from stand_ins import Stacks
 
 from lakeferry import inventory
 from lakeferry.credentials import rotating_secrets, rotation
 from lakeferry.credentials.rotating_secrets import Age
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import LATER, CommandFailed
-from lakeferry.health import doctor, exports, freshness, runner, status, tableflow, tools
+from lakeferry.health import confluent, doctor, exports, freshness, runner, snowflake, status, storage, tableflow, tools
 from lakeferry.health.freshness import Readers, TableStatus
-from lakeferry.health.model import Observation, State, format_hours, observe
+from lakeferry.health.model import Observation, Result, State, format_hours, observe
 from lakeferry.health.tableflow import Tableflow
 from lakeferry.inventory import Verdict
 from lakeferry.inventory.aws_kinds import aws_kinds
 from lakeferry.output import Output
+from lambdas import contract
 from lambdas.handlers.monitoring import Settings
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.measurements import Connection, TableflowTables
@@ -116,7 +119,7 @@ def test_every_hop_of_a_table_with_records_has_an_age(readers, produce, deployed
     found = seen(readers)
     assert {hop: one.state for hop, one in found.items()} == dict.fromkeys(freshness.HOPS, State.OK)
     assert all(found[hop].value < 1 for hop in ("topic", "iceberg", "glue", "snowflake"))
-    assert status.has_come(readers, status.Event.FIRST_TABLE) == f"first table: {TOPIC} can be read"
+    assert status.look(readers, status.Event.FIRST_TABLE)[0] == f"first table: {TOPIC} can be read"
 
 
 def test_a_table_without_new_records_is_stale_at_every_hop(readers):
@@ -249,13 +252,137 @@ def test_an_export_that_has_not_run_when_it_should_have_is_late(readers):
     assert one.message.endswith("late")
 
 
-@pytest.mark.usefixtures("job")
-def test_status_waits_no_longer_than_its_limit(readers):
+def waited(readers, event):
+    """Return how `status` failed to see the event in five minutes, and how many seconds it waited."""
     before = readers.ctx.clock.time()
     with pytest.raises(CommandFailed) as failed:
-        status.wait(Output(quiet=True), readers, status.Event.FIRST_EXPORT, 5)
-    assert (failed.value.exit_code, failed.value.code) == (LATER, "STATUS-LATER")
-    assert 300 <= readers.ctx.clock.time() - before < 320
+        status.wait(Output(quiet=True), readers, event, 5)
+    return failed.value, readers.ctx.clock.time() - before
+
+
+@pytest.mark.usefixtures("job")
+def test_status_waits_no_longer_than_its_limit(readers):
+    failure, seconds = waited(readers, status.Event.FIRST_EXPORT)
+    assert (failure.exit_code, failure.code) == (LATER, "STATUS-LATER")
+    assert 300 <= seconds < 320
+
+
+@pytest.fixture
+def faults(deployed):
+    """Return a function that sets the rules of answers of AWS until the end of the test."""
+    yield lambda *rules: deployed.aws_faults.rule(*({"fault": "error", "times": 0, **rule} for rule in rules))
+    deployed.aws_faults.clear()
+
+
+@pytest.fixture
+def watched(deployed):
+    """Deploy what `status` reads its settings from: the function of monitoring, with one table; and the alarms' topic."""
+    result, key = deployed.ctx.deployment, "settings.json"
+    settings = {"tables": [{"topic": TOPIC, "snowflake": "STOCK_TRADES"}]}
+    boto3.client("s3").put_object(Bucket=deployed.bucket, Key=key, Body=json.dumps(settings).encode())
+    variables = {
+        contract.PROJECT: result.identity.name,
+        contract.STAGE: result.identity.stage,
+        contract.LAKE_BUCKET: deployed.bucket,
+        contract.LAKE_PREFIX: "exports",
+        contract.SETTINGS: f"s3://{deployed.bucket}/{key}",
+        contract.CLUSTER: deployed.cluster,
+        contract.SNOWFLAKE_SCHEMA: "LAKE.RAW",
+        contract.CLOUD_KEY_SECRET: result.confluent.cloud_key_secret,
+        contract.SNOWFLAKE_SECRET: result.snowflake.key_secret,
+        contract.CONFLUENT_URL: deployed.stand_ins.cloud.url,
+        contract.SNOWFLAKE_URL: deployed.stand_ins.snow.url,
+    }
+    function = {
+        "Handler": contract.WATCH,
+        "Runtime": "python3.12",
+        "Role": "arn:aws:iam::000000000000:role/none",
+        "Code": {"ZipFile": "pass"},
+        "Environment": {"Variables": variables},
+    }
+    topic = {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": f"{result.prefix}-alarms"}}
+    resources = {"Watch": {"Type": "AWS::Lambda::Function", "Properties": function}, "Topic": topic}
+    name = Stacks(deployed.ctx).make("operations", resources)
+    yield deployed.ctx
+    Stacks(deployed.ctx).delete(name)
+
+
+@attrs.define
+class Arriving:
+    """A clock with which something happens during the first wait."""
+
+    clock: object
+    happens: object
+    slept: float = 0
+
+    def time(self):
+        return self.clock.time()
+
+    def sleep(self, seconds):
+        self.clock.sleep(seconds)
+        if not self.slept:
+            self.happens()
+        self.slept += seconds
+
+
+def test_the_status_after_a_wait_is_that_of_then(watched, produce, deployed, faults):
+    """At first the table seems to have no data, and its topic has had no record for hours; then a record arrives."""
+    record = encoded_trade(deployed)
+    produce(record)
+    watched.clock.sleep(STALE_HOURS * 3600)
+    refusal = {"status": 400, "shape": "aws-json", "code": "EntityNotFoundException"}
+    faults({"times": 2, "headers": {"x-amz-target": "AWSGlue.GetTable"}, **refusal})
+    clock = Arriving(watched.clock, lambda: produce(record))
+    ctx = attrs.evolve(watched, clock=clock)
+    event = status.Event.FIRST_TABLE
+    found = status.report_status(Output(quiet=True), ctx, wait_for=event, minutes=30, with_drift=False)
+    assert clock.slept
+    assert [found["tables"][0][hop]["state"] for hop in freshness.HOPS] == ["ok"] * 5
+
+
+@pytest.mark.usefixtures("job")
+def test_a_login_that_ends_during_a_wait_ends_it(readers, faults):
+    ended = "<ErrorResponse><Error><Code>ExpiredToken</Code><Message>injected</Message></Error></ErrorResponse>"
+    faults(
+        {"headers": {"x-amz-target": "AWSGlue.GetJobRuns"}, "status": 400, "shape": "aws-json", "code": "ExpiredTokenException"},
+        {"headers": {"authorization": "*/sts/aws4_request*"}, "status": 403, "body": ended},
+    )
+    failure, seconds = waited(readers, status.Event.FIRST_EXPORT)
+    assert (failure.code, seconds) == ("AWS-CREDENTIALS", 0)
+
+
+@pytest.mark.usefixtures("job")
+def test_what_cannot_be_read_during_a_wait_is_named(readers, faults):
+    refusal = {"status": 400, "shape": "aws-json", "code": "AccessDeniedException"}
+    faults({"headers": {"x-amz-target": "AWSGlue.GetJobRuns"}, **refusal})
+    failure, _ = waited(readers, status.Event.FIRST_EXPORT)
+    assert failure.code == "STATUS-LATER"
+    assert "daily_trades: unknown: AWS-REFUSED  reading from AWS: AccessDeniedException" in failure.message
+
+
+def test_a_suspended_table_ends_a_wait(readers, produce, deployed):
+    produce(b"not avro")
+    table = attrs.evolve(readers.settings.monitored.tables[0], database="nothing-is-here-yet")
+    monitored = attrs.evolve(readers.settings.monitored, tables=[table])
+    readers = attrs.evolve(readers, settings=attrs.evolve(readers.settings, monitored=monitored))
+    failure, seconds = waited(readers, status.Event.FIRST_TABLE)
+    without_bad_records(deployed)
+    deployed.resume()
+    assert (failure.code, seconds) == ("STATUS-WRONG", 0)
+    assert f"{TOPIC}, Tableflow: CFL-TABLEFLOW-SUSPENDED  suspended: " in failure.message
+
+
+@pytest.mark.usefixtures("job")
+@pytest.mark.parametrize(("runs", "code"), [([], "STATUS-WRONG"), ([{"JobRunState": "RUNNING"}], "STATUS-LATER")])
+def test_a_late_export_ends_a_wait_unless_it_runs(readers, faults, runs, code):
+    clock = ManualClock()
+    clock.now = datetime.now(UTC).timestamp() + 3 * DAY
+    body = json.dumps({"JobRuns": [{"Id": "jr_1", "StartedOn": clock.now, **run} for run in runs]})
+    faults({"headers": {"x-amz-target": "AWSGlue.GetJobRuns"}, "status": 200, "body": body})
+    readers = attrs.evolve(readers, ctx=attrs.evolve(readers.ctx, clock=clock))
+    failure, _ = waited(readers, status.Event.FIRST_EXPORT)
+    assert failure.code == code
+    assert ("late" in failure.message) == (code == "STATUS-WRONG")
 
 
 def test_the_last_run_is_reported_with_its_record(readers, job):
@@ -267,7 +394,7 @@ def test_the_last_run_is_reported_with_its_record(readers, job):
     put(readers, "manifests/2026-11-20.json", {})
     found = standing(readers)
     assert found.published == 1
-    assert status.has_come(readers, status.Event.FIRST_EXPORT) == "first export: daily_trades (1 windows)"
+    assert status.look(readers, status.Event.FIRST_EXPORT)[0] == "first export: daily_trades (1 windows)"
     last = found.last
     if last.result not in exports.ACTIVE_RUNS:
         assert (last.record, last.windows) == ("blocked", ("2026-11-20 published", "2026-11-21 blocked"))
@@ -345,6 +472,7 @@ def deployer(readers, monkeypatch):
 
     def become(*without):
         document = json.loads(text)
+        document["Statement"] = [statement for statement in document["Statement"] if statement["Action"] not in without]
         for statement in document["Statement"]:
             if isinstance(statement["Action"], list):
                 statement["Action"] = [action for action in statement["Action"] if action not in without]
@@ -375,6 +503,17 @@ def results_of(readers, other):
     yield {(hop, one.state) for table in freshness.read_tables(readers, STALE_HOURS) for hop, one in table.hops.items()}
     yield {(one.export, seen.state) for one in exports.read_exports(readers) for seen in one.observations}
     yield {(one.secret, one.trouble) for one in rotating_secrets.by_hand(ctx)}
+    yield {exports.observe_engineers(readers)}
+
+
+@pytest.mark.slow
+def test_without_permission_to_read_keys_doctor_looks_at_aws_only(deployer):
+    ctx = deployer("secretsmanager:GetSecretValue").ctx
+    looked = {group: group.look(ctx) for group in (confluent, snowflake)}
+    for group, (key, *rest) in looked.items():
+        assert (key.name, key.result, "secrets set" in key.fix) == (group.KEY, Result.WARN, False)
+        assert {check.result for check in rest} == {Result.SKIPPED}
+    assert {check.result for check in storage.check_chosen_buckets(ctx)} == {Result.OK}
 
 
 @pytest.mark.slow

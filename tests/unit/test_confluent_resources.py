@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from confluent_context import (
     AVRO,
@@ -209,12 +210,47 @@ def test_a_cluster_is_not_ready_before_its_schema_registry(server):
         ({}, {"max_ecku": "4", "type": "Basic"}, {"config": {"kind": "Standard", "max_ecku": 4}}),
     ],
 )
-def test_a_cluster_is_updated_and_never_downgraded(server, now, wanted, sent):
+def test_a_cluster_is_updated_and_one_that_was_upgraded_stays_standard(server, now, wanted, sent):
     server.answers[f"GET {CLUSTER}"] = (200, {"spec": {"display_name": NAME, "config": {"kind": "Standard"}, **now}})
     server.answers[f"PATCH {CLUSTER}"] = (200, {})
     kafka_cluster.update(context(server), cluster_spec(**wanted), LKC)
     body = {"spec": {**sent, "environment": {"id": ENV}}} if sent else None
     assert wrote(server) == ([(f"PATCH {CLUSTER}", body)] if sent else [])
+
+
+CANT_CHANGE = [
+    ({"type": "Standard"}, {"type": "Basic"}, "is Standard, and Confluent can't make it Basic"),
+    ({"max_ecku": "4"}, {}, "max_ecku of Kafka cluster lkc-1 is 4, and Confluent's API has no value that removes it"),
+    ({"max_ecku": "4"}, {"deletion_protection": "true"}, "max_ecku of Kafka cluster lkc-1 is 4"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "message"), CANT_CHANGE)
+def test_a_change_of_a_cluster_that_confluent_can_not_make_is_refused_before_anything_is_written(server, before, after, message):
+    config = {"kind": "Standard", "max_ecku": 4}
+    server.answers[f"GET {CLUSTER}"] = (200, {"spec": {"display_name": NAME, "config": config}})
+    server.answers[f"PATCH {CLUSTER}"] = (200, {})
+    with pytest.raises(Refused, match=message) as refused:
+        kafka_cluster.update(context(server, previous=cluster_spec(**before)), cluster_spec(**after), LKC)
+    assert refused.value.row.code == "CFL-CANT-CHANGE"
+    assert wrote(server) == []
+
+
+@pytest.mark.parametrize(("failed", "before"), [(failed, before) for failed, before, _ in CANT_CHANGE])
+def test_a_rolled_back_update_of_a_cluster_does_not_fail(server, failed, before):
+    """The failed update made it Standard, or set max_ecku; the cluster keeps that."""
+    config = {"kind": "Standard", "max_ecku": 4}
+    server.answers[f"GET {CLUSTER}"] = (200, {"spec": {"display_name": NAME, "config": config, "deletion_protection": True}})
+    server.answers[f"PATCH {CLUSTER}"] = (200, {})
+    back = attrs.evolve(context(server, previous=cluster_spec(**failed)), rolling_back=lambda: True)
+    kafka_cluster.update(back, cluster_spec(**before), LKC)
+    assert all("config" not in body["spec"] for _, body in wrote(server))
+
+
+def test_a_removed_limit_that_the_cluster_does_not_have_is_not_refused(server):
+    server.answers[f"GET {CLUSTER}"] = (200, {"spec": {"display_name": NAME, "config": {"kind": "Standard"}}})
+    kafka_cluster.update(context(server, previous=cluster_spec(max_ecku="4")), cluster_spec(), LKC)
+    assert wrote(server) == []
 
 
 def test_a_pools_size_is_one_that_confluent_offers():
@@ -336,8 +372,29 @@ def test_a_topic_loses_no_partitions_and_a_default_is_not_reset(server):
     server.answers[f"GET {KAFKA}/topics/trades"] = (200, {"partitions_count": 3})
     default = {"name": "cleanup.policy", "value": "delete", "is_default": True}
     server.answers[f"GET {KAFKA}/topics/trades/configs"] = listing(default)
-    before = topic_spec(config={"cleanup.policy": "delete"})
+    before = topic_spec(partitions="2", config={"cleanup.policy": "delete"})
     topic.update(context(server, previous=before), topic_spec(partitions="2"), "trades")
+    assert wrote(server) == []
+
+
+def test_a_lowered_number_of_partitions_is_refused_before_anything_is_written(server):
+    server.answers[f"GET {KAFKA}/topics/trades"] = (200, {"partitions_count": 12})
+    server.answers[f"GET {KAFKA}/topics/trades/configs"] = listing()
+    server.answers[f"POST {KAFKA}/topics/trades/configs:alter"] = (204, None)
+    before, after = topic_spec(partitions="12"), topic_spec(partitions="6", config={"cleanup.policy": "compact"})
+    with pytest.raises(Refused, match="topic trades has 12 partitions, and Kafka can't lower that to 6") as refused:
+        topic.update(context(server, previous=before), after, "trades")
+    assert refused.value.row.code == "CFL-CANT-CHANGE"
+    assert wrote(server) == []
+
+
+@pytest.mark.parametrize("now", [6, 12])
+def test_a_rolled_back_update_keeps_the_partitions_that_it_added(server, now):
+    """With 6, the update failed before it added any."""
+    server.answers[f"GET {KAFKA}/topics/trades"] = (200, {"partitions_count": now})
+    server.answers[f"GET {KAFKA}/topics/trades/configs"] = listing()
+    back = attrs.evolve(context(server, previous=topic_spec(partitions="12")), rolling_back=lambda: True)
+    topic.update(back, topic_spec(partitions="6"), "trades")
     assert wrote(server) == []
 
 

@@ -59,11 +59,6 @@ def test_elastic_clusters_and_flink_pools_widen_the_range(dev):
     assert line(grown, "Flink").high == pytest.approx(50 * 730 * 0.21)
 
 
-def test_a_basic_cluster_starts_at_zero(dev):
-    basic = changed(dev, confluent=attrs.evolve(dev.deployment.confluent, cluster_type="Basic", max_ecku=3))
-    assert (line(basic, "Kafka").low, line(basic, "Kafka").high) == (0, pytest.approx(2 * 730 * 0.14))
-
-
 def test_absent_resources_cost_nothing(dev):
     bare = changed(dev, statements=[], exports=[], snowflake=None)
     document = [each.what for each in (*cost.estimate(bare).lines, *cost.estimate(bare).rates)]
@@ -92,7 +87,7 @@ def test_an_hour_of_glue_6_costs_less(dev):
 
 def test_every_price_has_a_day_and_a_page_and_is_used():
     used = {price.id for stage in ("dev", "prod") for price in cost.estimate(check.load_stage(stage)).used}
-    assert used | {"confluent_basic_ecku_hour", "glue_6.0_dpu_hour"} == set(cost.price_table())
+    assert used | {"glue_6.0_dpu_hour"} == set(cost.price_table())
     for price in cost.price_table().values():
         assert price.usd > 0
         assert price.as_of >= date(2026, 1, 1)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shutil
+import string
 import tomllib
 
 import attrs
 import pytest
 from openapi_schema_validator import OAS31Validator
 
-from deployments import check, secret_patterns
+from deployments import check, rules, secret_patterns
 from deployments.model import Deployment
-from deployments.rules import RULES, exports_match_topics, write_modes_match_cleanup_policies
+from deployments.rules import RULES, exports_match_topics, topics_have_one_writer, write_modes_match_cleanup_policies
 from deployments.sources import ROOT, Sources
 from exports import toml_model
 from exports.toml_model import BadFile
 from exports.toml_schema import json_schema
+from stacks.base import pascal_case
 
 DEV = (ROOT / "deployments" / "dev.toml").read_text()
 
@@ -204,6 +207,66 @@ WRONG = {
         "exports[0].contract",
         "reads stock_trades, which is not a table in Glue",
     ),
+    "a cluster without roles on topics": (
+        (('cluster_type = "Standard"', 'cluster_type = "Basic"'),),
+        "confluent.cluster_type",
+        "'Basic' must be Standard: Confluent has no roles on single topics of a Basic cluster",
+    ),
+    "a topic with another name than its statement's table": (
+        (('name = "stock_trades_with_totals"\nstatement', 'name = "totals"\nstatement'),),
+        "topics[1].name",
+        "totals must be stock_trades_with_totals, the table that flink/stock_trades_with_totals/create.sql creates",
+    ),
+    "two topics of one statement": (
+        (("[[statements]]", '[[topics]]\nname = "totals"\nstatement = "stock_trades_with_totals"\n\n[[statements]]'),),
+        "topics[2].statement",
+        "stock_trades_with_totals is the statement of topic stock_trades_with_totals already, and it creates one topic",
+    ),
+    "topics with one id": (
+        (("[[statements]]", '[[topics]]\nname = "stock.trades"\n\n[[statements]]'),),
+        "topics[2].name",
+        "stock.trades and stock_trades become the same id (StockTrades) in the templates. Rename one",
+    ),
+    "statements with one id": (
+        (("[snowflake]\n", '[[statements]]\nname = "stock_trades_with__totals"\n\n[snowflake]\n'),),
+        "statements[1].name",
+        "stock_trades_with__totals and stock_trades_with_totals become the same id (StockTradesWithTotals)",
+    ),
+    "exports with one id": (
+        (("[alerts]", '[[exports]]\ncontract = "daily__trades"\ncron = "0 6 * * ? *"\nzone = "UTC"\n\n[alerts]'),),
+        "exports[1].contract",
+        "daily__trades and daily_trades become the same id (DailyTrades) in the templates. Rename one",
+    ),
+    "an owner that AWS refuses as a tag": (
+        (('owner = "data-platform team"', 'owner = "R&D (data)"'),),
+        "deployment.owner",
+        "'R&D (data)' can't be the value of a tag: letters, digits, blanks and . : / = + @ _ -",
+    ),
+    "a tag's name that AWS refuses": (
+        (('cost-centre = "data-platform"', '"cost#centre" = "x"'),),
+        "deployment.tags.cost#centre",
+        "'cost#centre' can't be the name of a tag: 1 to 128 letters, digits, blanks and . : / = + @ _ -",
+    ),
+    "tags that IAM takes for one": (
+        (('cost-centre = "data-platform"', 'Team = "x"\nteam = "x"'),),
+        "deployment.tags.team",
+        "differs from Team in capitals only, and IAM takes both for one tag",
+    ),
+    "nobody who gets alarms": (
+        (('engineers = ["engineers@example.com"]', "engineers = []"),),
+        "alerts.engineers",
+        "is empty: alarms and the AWS budget need at least one address",
+    ),
+    "an engineer twice": (
+        (('["engineers@example.com"]', '["engineers@example.com", "Engineers@example.com"]'),),
+        "alerts.engineers",
+        "has Engineers@example.com twice. Remove one",
+    ),
+    "a recipient twice": (
+        (('["analysts@example.com"]', '["analysts@example.com", "analysts@example.com"]'),),
+        "exports[0].recipients",
+        "has analysts@example.com twice. Remove one",
+    ),
     "an address that is none": (
         (('"analysts@example.com"', '"analysts@example.com\\nBcc: all@example.com"'),),
         "exports[0].recipients",
@@ -342,13 +405,62 @@ def test_mistakes_of_an_export_are_reported_with_their_own_lines():
     assert re.search(r"exports/daily_trades\.toml, line \d+, column\[\d+\]", found["exports[0].contract"])
 
 
+@pytest.mark.parametrize(
+    ("sql", "table"),
+    [
+        ("CREATE TABLE `a.b-c` AS SELECT 1", "a.b-c"),
+        ("-- CREATE TABLE x\n/* CREATE TABLE y */ create table if not exists\n a_1(b INT)", "a_1"),
+        ("CREATE TABLE `env`.`cluster`.`a` AS SELECT 1", "a"),
+        ("CREATE TABLE env.cluster.a AS SELECT 1", "a"),
+        ("INSERT INTO a SELECT 1", ""),
+        ("CREATE /* odd */ TABLE a AS SELECT 1", ""),
+    ],
+)
+def test_the_table_of_a_statement_is_read_where_it_can_be(tmp_path, sql, table):
+    folder = tmp_path / "flink" / "some"
+    folder.mkdir(parents=True)
+    (folder / "create.sql").write_text(sql)
+    (folder / "undo.sql").write_text("")
+    assert Sources(tmp_path).statement("some").table == table
+
+
+def test_a_topic_may_have_any_name_where_the_table_of_its_statement_can_not_be_read(tmp_path):
+    shutil.copytree(ROOT / "flink", tmp_path / "flink")
+    file = tmp_path / "flink" / "stock_trades_with_totals" / "create.sql"
+    file.write_text(file.read_text().replace("CREATE TABLE", "CREATE /* odd */ TABLE"))
+    deployment = check.parse(DEV, name="x").deployment
+    topics = [deployment.topics[0], attrs.evolve(deployment.topics[1], name="totals")]
+    assert list(topics_have_one_writer(attrs.evolve(deployment, topics=topics), Sources(tmp_path))) == []
+
+
+@pytest.mark.parametrize("name", ["stock_trades", "stock.trades", "a--b_.c", "trades2", "trades_2", "x"])
+def test_ids_are_those_of_the_stacks(name):
+    assert rules.construct_id(name) == pascal_case(name)
+
+
+def test_names_with_different_ids_are_valid():
+    assert check.parse(changed(("[[statements]]", '[[topics]]\nname = "stocktrades"\n\n[[statements]]')), name="x")
+
+
 SECRETS = {
     "a private key": "-----BEGIN " + "PRIVATE KEY-----",
     "a secret of Confluent": "cflt" + "aB3x" * 15,
     "an access key": "AKIA" + "ABCDEFGH12345678",
     "a secret access key": "aB3/" * 10,
+    "another secret access key": "wJalrXUtnFEMI/" + "K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "a secret of a key with few slashes": "wJalrXUtnFEMIbPxRfiCYqT9+" + "K7MDENGzQ4hV2sLp0cXaGd8/RmYtUoWk3EnBjZf",
+    "a secret of a key that begins like a path": "/Tn0x/" + "kQ9vJ4mXz/b7RtLpW2/cYsHd6GfA8/uEoKi3NqV5jBw1ZrM+Px4TgCyU0SaIlO8",
+    "a secret of base64's other alphabet": "the/data/platform/of/my/team/aB3" + "xY9-kQ9vJ4mXz_b7RtLpW2cYsHd6GfA8uEoKi3NqV5j",
     "a long mixed text": "aB3xY9" * 6,
 }
+#: What people write into a deployment file: names of secrets, tags, addresses.
+HARMLESS = (
+    'cloud_key_secret = "Prod/DataPlatform/confluent-cloud-key-01"',
+    'cost-centre = "CC4711/DataPlatform/StreamingIngestion"',
+    "# https://wiki.example.com/spaces/DATA/pages/12345678/Lakeferry-runbook",
+    "# https://git.example.com/Data-Platform/Lakeferry/blob/main/docs/RunBook_2026.md",
+    'cloud_key_secret = "LakeferryConfluentCloudKeyOfTheDataPlatform2026"',
+)
 
 
 @pytest.mark.parametrize("what", SECRETS)
@@ -362,6 +474,20 @@ def test_a_secret_is_refused_anywhere_and_never_repeated(what, line):
     assert "Secrets Manager" in problem.message
     assert SECRETS[what] in text.splitlines()[problem.line - 1]
     assert SECRETS[what][:12] not in str(bad.value)
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_names_tags_and_addresses_are_not_taken_for_secrets(line):
+    assert list(secret_patterns.find_secrets(line, names_only=True)) == []
+
+
+def test_nearly_every_random_secret_is_found():
+    """Forty characters, as an AWS secret access key has, and the 64 of Confluent's; both may have slashes."""
+    signs, drawn = string.ascii_letters + string.digits + "+/", random.Random(1)
+    for length, least in ((40, 0.995), (64, 0.999)):
+        made = ["".join(drawn.choices(signs, k=length)) for _ in range(2000)]
+        found = [one for one in made if list(secret_patterns.find_secrets(f'owner = "{one}"', names_only=True))]
+        assert len(found) >= least * len(made)
 
 
 def test_names_in_shipped_files_are_not_taken_for_secrets():

@@ -187,7 +187,9 @@ def test_a_part_that_changed_in_transit_is_found_when_the_object_is_read_back(bu
         bucket.s3.meta.events.unregister("before-call.s3.UploadPart", change)
     complete(bucket.s3, target, [part])
     with pytest.raises(Inconsistent, match="part 1 of the file was changed"):
-        verify_file(target.key, io.BytesIO(stored(bucket, target.key)), [part], contract, csv.header(contract.columns, contract.delivery))
+        verify_file(
+            target.key, io.BytesIO(stored(bucket, target.key)), [part], contract, csv.header(contract.columns, contract.delivery)
+        )
 
 
 def test_parts_with_gaps_between_their_numbers_have_no_checksum_of_s3(bucket):

@@ -13,7 +13,7 @@ from assembly_kit import dev_templates
 from deployments import check
 from lakeferry.deployment.stacks import Event, Stack
 from lakeferry.output import Output
-from lakeferry.plan import build, cost, durations, permissions, references, render, replacement
+from lakeferry.plan import build, cost, durations, permissions, references, refusals, render, replacement
 from lakeferry.plan.difference import Action, Comparison
 from lakeferry.plan.render import Plan
 from lakeferry.plan.templates import SynthesizedStack, TemplateResource
@@ -109,9 +109,75 @@ def test_replacing_a_cluster_replaces_its_objects_in_every_stack(templates):
 def test_a_value_that_other_stacks_import_can_not_be_replaced(templates, part, logical_id, key, value, importers):
     after = copy.deepcopy(templates)
     after[f"lakeferry-dev-{part}"]["Resources"][logical_id]["Properties"][key] = value
+    found = refused(templates, after)
+    assert list(found) == ([logical_id] if importers else [])
+    for reason in found.values():
+        assert "Other stacks import a value of it, and CloudFormation refuses to change that" in reason
+        assert reason.endswith(": " + ", ".join(f"lakeferry-dev-{each}" for each in importers))
+
+
+def refused(before, after):
+    """Return the reasons of refused changes by logical id."""
+    comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(before))
+    return {one.resource.logical_id: one.reason for one in refusals.find(comparison, comparison.changes())}
+
+
+def with_properties(templates, logical_id, **properties):
+    """Return templates whose resource of the Confluent stack has these properties too, None for none."""
+    changed = copy.deepcopy(templates)
+    given = resources_of(changed, "confluent")[logical_id]["Properties"]
+    given |= {name: value for name, value in properties.items() if value is not None}
+    for name, value in properties.items():
+        if value is None:
+            given.pop(name, None)
+    return changed
+
+
+STATEMENT, OTHER = "StockTradesWithTotalsStatement", "CREATE TABLE x AS SELECT 1"
+
+
+@pytest.mark.parametrize(
+    ("logical_id", "before", "after", "reason"),
+    [
+        ("StockTradesTopic", {"partitions": "12"}, {"partitions": 6}, "partitions can't be lowered from 12 to 6"),
+        ("StockTradesTopic", {"partitions": 12}, {"partitions": None}, "partitions can't be lowered from 12 to 6"),
+        ("StockTradesTopic", {"partitions": 6}, {"partitions": 12}, ""),
+        ("KafkaCluster", {"max_ecku": "4"}, {"max_ecku": None}, "max_ecku can't be removed"),
+        ("KafkaCluster", {"max_ecku": "4"}, {"max_ecku": 2}, ""),
+        ("KafkaCluster", {}, {"max_ecku": 2}, ""),
+        (STATEMENT, {}, {"sql": OTHER}, "its text can't be changed: Tableflow reads stock_trades_with_totals"),
+        (STATEMENT, {}, {"sql": OTHER, "tableflow_topics": None}, "its text can't be changed"),
+        (STATEMENT, {"tableflow_topics": None}, {"sql": OTHER, "tableflow_topics": ["x"]}, "its text can't be changed"),
+        (STATEMENT, {"tableflow_topics": None}, {"sql": OTHER}, ""),
+        (STATEMENT, {}, {"tableflow_topics": None}, ""),
+    ],
+)
+def test_what_confluent_can_not_change_can_not_be_deployed(templates, logical_id, before, after, reason):
+    deployed = with_properties(templates, logical_id, **before)
+    found = refused(deployed, with_properties(deployed, logical_id, **after))
+    assert list(found) == ([logical_id] if reason else [])
+    assert reason in found.get(logical_id, "")
+
+
+def test_a_replaced_topic_may_have_fewer_partitions(templates):
+    deployed = with_properties(templates, "StockTradesTopic", partitions=12)
+    assert refused(deployed, with_properties(deployed, "StockTradesTopic", partitions=6, topic="others")) == {}
+
+
+def test_a_change_that_is_refused_is_no_data_loss(templates, capsys):
+    after = with_properties(templates, STATEMENT, sql=OTHER)
     comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(templates))
-    found = {one.resource.logical_id: one.importers for one in comparison.exports_in_use(comparison.changes())}
-    assert found == ({logical_id: [f"lakeferry-dev-{each}" for each in importers]} if importers else {})
+    changes = comparison.changes()
+    plan = plan_of(changes, refusals=refusals.find(comparison, changes))
+    render.show(Output(), plan)
+    printed = capsys.readouterr().out
+    assert "DATA LOSS" not in printed
+    assert f"CAN'T BE DEPLOYED: flink statement {STATEMENT} of lakeferry-dev-confluent: its text can't be changed" in printed
+    assert "give the new version its own name and topic" in printed
+    document = render.document(plan)
+    assert document["losses"] == []
+    (only,) = document["refused"]
+    assert (only["resource"], only["reason"]) == (STATEMENT, refused(templates, after)[STATEMENT])
 
 
 def test_another_text_of_a_statement_drops_its_target(templates):
@@ -291,12 +357,13 @@ def test_a_nested_property_is_compared_by_itself(templates):
     assert "budget_name" not in why.after.lower()
 
 
-def test_a_removed_resource_is_deleted_unless_its_stack_retains_it(templates):
+@pytest.mark.parametrize("policy", ["Retain", "RetainExceptOnCreate"])
+def test_a_removed_resource_is_deleted_unless_its_stack_retains_it(templates, policy):
     def less(resources):
         del resources["confluent"]["StockTradesTopic"]
         del resources["data"]["LakeBucket9CD7BBD2"]
 
-    templates["lakeferry-dev-data"]["Resources"]["LakeBucket9CD7BBD2"]["DeletionPolicy"] = "Retain"
+    templates["lakeferry-dev-data"]["Resources"]["LakeBucket9CD7BBD2"]["DeletionPolicy"] = policy
     found = changed(templates, less)
     assert (found["StockTradesTopic"].action, found["StockTradesTopic"].data_loss) == (Action.DELETE, "its records")
     assert (found["LakeBucket9CD7BBD2"].action, found["LakeBucket9CD7BBD2"].data_loss) == (Action.RETAIN, "")

@@ -133,7 +133,7 @@ def test_a_pair_whose_text_is_of_another_key_is_refused():
 
 @pytest.mark.parametrize("shown", [{}, {"RSA_PUBLIC_KEY_FP": "null"}, {"RSA_PUBLIC_KEY_2_FP": "SHA256:a"}])
 def test_a_slot_that_snowflake_does_not_show_is_not_taken_for_empty(shown):
-    with pytest.raises(Refused, match="DESC USER does not show RSA_PUBLIC_KEY"):
+    with pytest.raises(Refused, match="Snowflake does not show RSA_PUBLIC_KEY"):
         keypair.slot_fingerprints(shown)
 
 

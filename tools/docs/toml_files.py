@@ -81,8 +81,8 @@ How to write one: [Write an export contract](../how-to/write-an-export-contract.
 [Expressions](expressions.md)."""
 #: What each rule of a deployment file requires beyond single keys.
 _DEPLOYMENT_RULES: Final = {
-    "names_are_unique": "The names of topics, statements, exports and Snowflake tables are unique, and the two buckets differ. No "
-    "two topics, statements or exports become the same id in the templates, as `trades_2` and `trades2` both become `Trades2`.",
+    "names_are_unique": "The names of topics, statements, exports and Snowflake tables are unique, and the two buckets differ. "
+    "No two topics, statements or exports become one id in the templates, as `trades_2` and `trades2` both become `Trades2`.",
     "tags_are_allowed": "No tag is called `project`, `stage` or `owner`, which Lakeferry sets, or begins with `aws:`. Names of "
     "tags have letters, digits, blanks and . : / = + @ _ -, and differ in more than capitals.",
     "environment_has_id_and_name": "`environment_id` and `environment_name` are both set, or neither.",

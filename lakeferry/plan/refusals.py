@@ -1,0 +1,78 @@
+"""Changes that CloudFormation or Confluent refuses in any case. A plan reports them, and nothing of it is deployed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from lakeferry.plan import replacement
+from lakeferry.plan.difference import Action, Change, Comparison
+from lakeferry.plan.references import ResourceId
+from lakeferry.plan.templates import TemplateResource
+from lambdas.confluent import errors
+
+
+@attrs.frozen
+class Refusal:
+    """`reason` says why the resource can't be changed, and what to do if that depends on the property."""
+
+    resource: TemplateResource
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.resource.what} {self.resource.name} of {self.resource.stack}: {self.reason}"
+
+
+def find(comparison: Comparison, changes: Sequence[Change]) -> list[Refusal]:
+    """Return what is refused of `changes`."""
+    by_confluent = [
+        Refusal(change.resource, reason)
+        for change in changes
+        if (before := comparison.before(change.resource)) and (reason := _by_confluent(before, change))
+    ]
+    return [*_exports_in_use(comparison, changes), *by_confluent]
+
+
+def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
+    """Return the replaced resources with a value that other deployed stacks import.
+
+    CloudFormation refuses to change such a value, after it has created the new objects.
+    """
+    replaced = {change.resource.id: change.resource for change in changes if change.action is Action.REPLACE}
+    importers: dict[ResourceId, set[str]] = {}
+    for name, id in comparison.exports.items():
+        imported = json.dumps({"Fn::ImportValue": name})[1:-1]
+        deployed = comparison.deployed.items()
+        users = {stack for stack, one in deployed if stack != id[0] and imported in json.dumps(one.template)}
+        if id in replaced and users:
+            importers.setdefault(id, set()).update(users)
+    for id, users in importers.items():
+        why = "Other stacks import a value of it, and CloudFormation refuses to change that"
+        yield Refusal(replaced[id], f"it would be replaced. {why}: {', '.join(sorted(users))}")
+
+
+def _by_confluent(before: TemplateResource, change: Change) -> str:
+    """Return why the resource type refuses the change, as its `update` would; "" if it doesn't."""
+    after = change.resource
+    edited = any(why.effect is Action.RECREATE and not why.caused_by for why in change.why)
+    if after.kind == "flink_statement" and change.action is Action.RECREATE and edited:
+        # Tableflow of a topic that the new template no longer has is disabled after the statement's update, too late for it.
+        topics = before.properties.get("tableflow_topics") or after.properties.get("tableflow_topics")
+        if topics:
+            return f"its text can't be changed: Tableflow reads {', '.join(topics)}. {errors.FLINK_TABLEFLOW.remedy}"
+    if change.action is not Action.UPDATE:
+        return ""
+    if after.kind == "topic":
+        old, new = (int(_value(one, "partitions")) for one in (before, after))
+        if new < old:
+            return f"partitions can't be lowered from {old} to {new}. {errors.CANT_CHANGE.remedy}"
+    if after.kind == "kafka_cluster" and _value(before, "max_ecku") and not _value(after, "max_ecku"):
+        return f"max_ecku can't be removed. {errors.CANT_CHANGE.remedy}"
+    return ""
+
+
+def _value(resource: TemplateResource, name: str) -> str:
+    value = resource.properties.get(name, replacement.default(resource, name))
+    return "" if value is None else str(value)
