@@ -14,24 +14,26 @@ _SECRETS: Final = {
     "a token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
     "the secret of a key": re.compile(r"(?<![A-Za-z0-9+/])(?=[^\s\"']*[+/])[A-Za-z0-9+/]{64}={0,2}(?![A-Za-z0-9+/=])"),
 }
-#: Base64 in its two alphabets. A name with `/` and `-` is no word of either.
-_LONG_WORDS: Final = (re.compile(r"[A-Za-z0-9+/]{32,}"), re.compile(r"[A-Za-z0-9_-]{32,}"))
+#: Base64 in its two alphabets, of 32 characters or more. A name with `/` and `-` is no word of either.
+_LONG_WORDS: Final = (re.compile(r"(?=[A-Za-z0-9+/=]{32})[A-Za-z0-9+/]{30,}={0,2}"), re.compile(r"[A-Za-z0-9_-]{32,}"))
 _CLASSES: Final = (r"[a-z]", r"[A-Z]", r"[0-9]")
 #: A word, or a number, of a name in any case. Of a random text, it has two characters on average, and hardly ever four.
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _SHORTEST_WORDS: Final = 4
-_URL: Final = re.compile(r"https?://\S+")
+_URL: Final = re.compile(r"https?://[^\s\"'<>,)\]}]+")
+_PARTS_OF_URL: Final = re.compile(r"[/?&=@:#]")
 
 
 def find_secrets(text: str, *, names_only: bool = False) -> Iterator[tuple[int, str]]:
     """Yield (line, description) of everything in `text` that looks like a secret.
 
-    In a file that holds `names_only`, a long random text of lower-case letters, upper-case letters and digits is reported too,
-    outside of URLs.
+    In a file that holds `names_only`, a long random text of lower-case letters, upper-case letters and digits is reported too.
+    Each part of a URL counts as a text of its own.
     """
     for number, line in enumerate(text.splitlines(), 1):
         descriptions = [description for description, pattern in _SECRETS.items() if pattern.search(line)]
-        words = (word for pattern in _LONG_WORDS for word in pattern.findall(_URL.sub(" ", line)))
+        parted = _URL.sub(lambda url: _PARTS_OF_URL.sub(" ", url[0]), line)
+        words = (word for pattern in _LONG_WORDS for word in pattern.findall(parted))
         if names_only and not descriptions and any(map(_is_random, words)):
             descriptions = ["a secret"]
         yield from ((number, description) for description in descriptions)

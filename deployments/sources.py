@@ -20,7 +20,8 @@ from exports.topic_schema import load as load_schema
 ROOT: Final = Path(__file__).resolve().parents[1]
 #: The name of the table that a statement creates, after comments: `table`, or catalog.database.table.
 _TABLE: Final = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:(?:`[^`]+`|\w+)\.){0,2}(?:`([^`]+)`|(\w+))(?=[\s(;]|$)",
+    r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*+CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?!IF\b)"
+    r"(?:(?:`[^`]+`|\w+)\.){0,2}(?:`([^`]+)`|(\w+))(?=[\s(;]|--|/\*|$)",
     re.IGNORECASE | re.DOTALL,
 )
 _OPTION: Final = re.compile(r"'(changelog\.mode|kafka\.cleanup-policy)'\s*=\s*'([^']*)'")

@@ -44,7 +44,7 @@ def type_mismatches(columns: list[Column], types: StructType) -> list[str]:
 def treated(column: Column, value: Expression, spark_type: DataType, key: bytes) -> Expression:
     """Return the value as it may leave, in the contract's type. Raises ValueError for a column to hash without a valid key.
 
-    `value` is the column's raw value, null where nothing is delivered: the function that hashes gets every row's.
+    `value` is the column's raw value. An expression's is null where nothing is delivered, because hashing gets every row's.
     """
     value = _finite(value, column, spark_type)
     personal = column.personal

@@ -128,7 +128,7 @@ def plan(
 
     The one that closed last comes first, so that nothing older can delay it. Then come missing windows, oldest first;
     published ones that late events may still change; and those that failed when an earlier run tried them, least recently
-    tried first. A window that fails, or ends, each run doesn't delay others.
+    tried first. A window that fails in each run, or ends it, delays no others.
 
     `published` and `skipped` hold labels of windows that have a manifest, or were empty and need none. `tried` holds the
     id of the run that last tried a window, in vain. `max_backfill` limits missing windows that are new, and separately those

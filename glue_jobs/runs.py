@@ -48,10 +48,10 @@ def new_run_id(now: datetime) -> str:
 
 
 def _host() -> str:
-    """Name this machine since it was started, and this process's namespace of numbers, as far as they say."""
-    boot, numbers = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
+    """Name this machine since it was started, and this process's PID namespace, where Linux says them."""
+    boot, namespace = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
     since = boot.read_text().strip() if boot.exists() else ""
-    return f"{socket.gethostname()}/{since}/{numbers.readlink() if numbers.is_symlink() else ''}"
+    return f"{socket.gethostname()}/{since}/{namespace.readlink() if namespace.is_symlink() else ''}"
 
 
 @attrs.define
@@ -158,9 +158,10 @@ def list_dead_runs(records: list[dict[str, Any]], now: datetime) -> list[str]:
     return [record["id"] for record in records if record["state"] == "running" and _is_over(record, now)]
 
 
-def list_unsure_runs(records: list[dict[str, Any]]) -> list[str]:
-    """Return the runs that ended and don't know of a window whether they published it."""
-    return [record["id"] for record in records if record["state"] != "running" and _unsure(record)]
+def list_unsure_runs(records: list[dict[str, Any]]) -> dict[str, set[str]]:
+    """Return the runs that ended, each with the windows of which it doesn't know whether it published them."""
+    ended = [record for record in records if record["state"] != "running"]
+    return {record["id"]: unsure for record in ended if (unsure := _unsure(record))}
 
 
 def tried(records: list[dict[str, Any]]) -> dict[str, str]:

@@ -36,7 +36,7 @@ _REQUIRED = ("kafka_offset", "kafka_partition", "kafka_timestamp")
 
 #: Operations of Iceberg's spec: compaction rewrites what is there, and retention deletes it.
 _BRING_NO_EVENTS = ("replace", "delete")
-_EPOCH = datetime.fromtimestamp(0, UTC)
+NEVER = datetime.fromtimestamp(0, UTC)
 
 
 @attrs.frozen
@@ -140,7 +140,7 @@ def _last_append(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any] 
     """Return the time of the newest snapshot, from this one back, that brought events; the epoch where all of those expired."""
     while snapshot and snapshot.get("summary", {}).get("operation") in _BRING_NO_EVENTS:
         snapshot = snapshots.get(snapshot.get("parent-snapshot-id", -1))
-    return _instant(snapshot["timestamp-ms"]) if snapshot else _EPOCH
+    return _instant(snapshot["timestamp-ms"]) if snapshot else NEVER
 
 
 def _live_records(summary: dict[str, str]) -> int | None:
@@ -196,10 +196,10 @@ def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
 
     They came in then or later.
     """
-    if table.appended_at > _EPOCH:
+    if table.appended_at > NEVER:
         return table
-    newest = events(spark, table).agg(F.max(F.unix_micros(F.col("kafka_timestamp").cast("timestamp")))).collect()[0][0]
-    return attrs.evolve(table, appended_at=min(_EPOCH + timedelta(microseconds=newest or 0), table.committed_at))
+    newest = events(spark, table).agg(F.unix_micros(F.max(F.col("kafka_timestamp").cast("timestamp")))).collect()[0][0]
+    return attrs.evolve(table, appended_at=min(NEVER + timedelta(microseconds=newest or 0), table.committed_at))
 
 
 def in_window(contract: Contract, table: PinnedTable, window: Window) -> Column:

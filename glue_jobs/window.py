@@ -29,7 +29,7 @@ from glue_jobs.errors import Blocked, DataProblem, ExportError
 from glue_jobs.pseudonyms import PseudonymKey
 from glue_jobs.rows import ExportQuery, WindowFrame
 from glue_jobs.runs import Clock, OnPhase, RunRecord
-from glue_jobs.source import PinnedTable
+from glue_jobs.source import NEVER, PinnedTable
 from glue_jobs.store import Bucket, aws_errors
 
 #: Keys of the manifest that the run's record contains too.
@@ -142,6 +142,8 @@ def _if_up_to_date(run: RunContext, window: Window, current: Manifest | None, in
 
 def _why_incomplete(run: RunContext, window: Window) -> str:
     """Return why events of the window may still be on their way to the table; "" where none are."""
+    if run.table.appended_at == NEVER:
+        return "the table has no events"
     last = f"the table's last new data is of {run.table.appended_at:%Y-%m-%d %H:%M} UTC"
     if run.table.appended_at < window.end:
         return f"{last}, before the window's end"
@@ -206,7 +208,8 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
             return _document(window, SKIPPED, _manifest(run, result))
         return _publish(run, window, result, frame)
     finally:
-        run.spark().catalog.clearCache()  # the groups of an aggregate
+        with suppress(Exception):  # what went wrong first is what counts
+            run.spark().catalog.clearCache()  # the groups of an aggregate
 
 
 def _manifest_before(run: RunContext, window: Window) -> Manifest | None:

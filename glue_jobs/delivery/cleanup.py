@@ -31,9 +31,9 @@ def clean_up_dead_runs(listing: Listing, own_run: str, earlier: list[dict[str, A
 
     The same for runs that don't know whether they published a window. `earlier` are the records of the latest runs.
     """
-    dead = runs.list_dead_runs(earlier, now)
-    for run_id in [*dead, *runs.list_unsure_runs(earlier)]:
-        for window in listing.windows_of(run_id):
+    dead, unsure = runs.list_dead_runs(earlier, now), runs.list_unsure_runs(earlier)
+    for run_id in [*dead, *unsure]:
+        for window in [each for each in listing.windows_of(run_id) if each in unsure.get(run_id, {each})]:
             location = WindowLocation(listing.bucket, listing.export, window)
             current, _ = location.current() or (None, None)
             clean_window(location, current, listing.leftovers(window), own_run, now)

@@ -217,7 +217,7 @@ def notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list
     if contract.delivery.dialect == "excel" and _many_digits(stats):
         lines.append("Some numbers have more than 15 digits; Excel rounds them when it opens the file.")
     if cut:
-        lines.append(f"{_counted(cut, 'text was', 'texts were')} longer than 32,767 characters, Excel's limit, and cut to it.")
+        lines.append(f"{_counted(cut, 'text was', 'texts were')} longer than an Excel cell, 32,767 characters, and cut to it.")
     if replaced:
         lines.append(f"{_counted(replaced, 'byte that is', 'bytes that are')} not valid text became the character \ufffd.")
     return lines

@@ -55,7 +55,7 @@ def plan(
         render.show(output, changes)
         document = {"stage": ctx.stage, **render.document(changes)}
         if check and not changes.is_empty:
-            hint = f"Review it, then `lakeferry deploy --stage {ctx.stage}`"
+            hint = "; ".join(map(str, changes.refusals)) or f"Review it, then `lakeferry deploy --stage {ctx.stage}`"
             raise CommandFailed("PLAN-CHANGES", render.summary(changes), hint, document)
         if not changes.is_empty and not changes.refusals:
             output.print(f"Next: {program_name()} deploy --stage {ctx.stage}")

@@ -56,7 +56,9 @@ def _of_aws(ctx: DeploymentContext) -> Iterator[Missing]:
     except CommandFailed as failure:
         yield Missing(failure.message, failure.hint)
         return
-    yield from _failing(probe for probe in doctor.probes(ctx) if probe.name in ("bootstrap", aws.LAMBDA_QUOTA))
+    # The first deployment creates most resources at once.
+    names = ("bootstrap",) if stacks.read(ctx) else ("bootstrap", aws.LAMBDA_QUOTA)
+    yield from _failing(probe for probe in doctor.probes(ctx) if probe.name in names)
     for name, fix in _secrets(ctx):
         yield from _secret(ctx, name, fix)
 

@@ -53,7 +53,7 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
         plan = build.build_plan(ctx, cdk, report)
     render.show(output, plan)
     if plan.refusals:
-        raise CommandFailed("DEPLOY-REFUSED", "; ".join(map(str, plan.refusals)))
+        raise CommandFailed("DEPLOY-REFUSED", "; ".join(map(str, plan.refusals)), details=render.document(plan))
     began = time.monotonic()
     if not plan.is_empty:
         _require_confirmed(output, ctx, plan, yes=yes)

@@ -19,7 +19,7 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
 from lakeferry.health.drift import Drift
-from lakeferry.health.exports import ACTIVE_RUNS, ExportStatus, LastRun, observe_engineers, read_exports
+from lakeferry.health.exports import ExportStatus, LastRun, observe_engineers, read_exports
 from lakeferry.health.freshness import HOPS, Readers, TableStatus, open_readers, read_tables
 from lakeferry.health.model import Observation, State, format_hours
 from lakeferry.inventory import Verdict
@@ -103,20 +103,21 @@ def _read(ctx: DeploymentContext, readers: Readers, *, with_drift: bool) -> Stat
 
 
 def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
-    """Raises CommandFailed: STATUS-LATER after `minutes`, at once where something is wrong or the login has ended."""
+    """Raises CommandFailed: STATUS-LATER after `minutes`, at once where no table can come any more or the login has ended."""
     clock = readers.ctx.clock
     began = clock.time()
     with output.step(f"Waiting for {event}") as report:
         while True:
-            message, problems = look(readers.anew(), event)
+            message, problems, is_lost = look(readers.anew(), event)
             if message:
                 break
-            _require_right(problems)
-            unknown = _few(one for one in problems if one.state is State.UNKNOWN)
-            if unknown:
+            if is_lost:
+                _require_right(problems)
+            if any(one.state is State.UNKNOWN for one in problems):
                 _require_login(readers.ctx)
             waited = clock.time() - began
-            state = "; ".join(filter(None, [format_duration(waited), unknown]))
+            reasons = _few(one for one in problems if one.state in (State.UNKNOWN, State.WRONG))
+            state = "; ".join(filter(None, [format_duration(waited), reasons]))
             if waited >= minutes * 60:
                 raise CommandFailed("STATUS-LATER", f"{event} has not happened in {state}")
             report(state)
@@ -124,17 +125,20 @@ def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
     output.print(message)
 
 
-def look(readers: Readers, event: Event) -> tuple[str, list[Observation]]:
-    """Return a message once the event has happened, "" before that; and what isn't OK."""
+def look(readers: Readers, event: Event) -> tuple[str, list[Observation], bool]:
+    """Return a message once the event has happened, "" before that; what isn't OK; and whether waiting is of no use.
+
+    A table that is wrong stays so. After an export that failed, the next run of its schedule may publish.
+    """
     if event is Event.FIRST_TABLE:
         tables = read_tables(readers, float("inf"))
         readable = [one.table for one in tables if one.is_readable or _runs_without_glue(one)]
-        return f"first table: {', '.join(readable)} can be read" if readable else "", list(table_problems(tables))
+        wrong = [any(hop.state is State.WRONG for hop in table.hops.values()) for table in tables]
+        message = f"first table: {', '.join(readable)} can be read" if readable else ""
+        return message, list(table_problems(tables)), bool(wrong) and all(wrong)
     exports = read_exports(readers)
     published = [f"{one.export} ({one.published} windows)" for one in exports if one.published]
-    # A run that is under way may end what is wrong now.
-    idle = [one for one in exports if one.last is None or one.last.result not in ACTIVE_RUNS]
-    return f"first export: {', '.join(published)}" if published else "", list(_export_problems(idle))
+    return f"first export: {', '.join(published)}" if published else "", list(_export_problems(exports)), False
 
 
 def _require_login(ctx: DeploymentContext) -> None:

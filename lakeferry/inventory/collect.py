@@ -22,7 +22,8 @@ def collect(ctx: DeploymentContext) -> list[Item]:
         history = read_history(ctx)
         names = VendorNames(ctx.deployment, ctx.account, history)
         reads = [lambda: aws.list_items(ctx, history), lambda: _guarded(CONFLUENT, lambda: confluent.list_items(ctx, names))]
-        if ctx.deployment.uses_snowflake or history.had(f"{ctx.deployment.prefix}-snowflake"):
+        stack, has_table = f"{ctx.deployment.prefix}-snowflake", ctx.deployment.snowflake is not None
+        if ctx.deployment.uses_snowflake or (history.had(stack) if has_table else history.may_have_left(stack)):
             reads.append(lambda: _guarded(SNOWFLAKE, lambda: _of_snowflake(ctx, names)))
         with ThreadPoolExecutor(len(reads)) as pool:
             answers = [pool.submit(read) for read in reads]

@@ -119,9 +119,8 @@ def _read_policies(ctx: DeploymentContext) -> DeletionPolicies:
                 deleted.update(id.removeprefix(cleaned) for cleaned in _CLEANED if id.startswith(cleaned))
                 (retained if body.get("DeletionPolicy") in _RETAINED else deleted).add(id)
                 protection = str(body.get("Properties", {}).get("deletion_protection", ""))
-                # A stack whose creation failed can't be updated, so nobody can remove the protection by deploying.
-                can_be_updated = not stack.status.startswith("ROLLBACK_")
-                protects_cluster |= resource.type == _CLUSTER and protection.lower() == "true" and can_be_updated
+                # Nobody can remove the protection by deploying a stack that can't be updated.
+                protects_cluster |= resource.type == _CLUSTER and protection.lower() == "true" and stack.is_active
     return DeletionPolicies(current, frozenset(deleted), frozenset(retained), protects_cluster)
 
 

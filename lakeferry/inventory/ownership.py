@@ -57,6 +57,11 @@ class StackHistory:
         """Return whether there is or was a stack of this name."""
         return any(stack.name == name for stack in (*self.current, *self.deleted))
 
+    def may_have_left(self, name: str) -> bool:
+        """Return whether there is a stack of this name, or a deleted one of which CloudFormation did not delete everything."""
+        gone = [resource for stack in self.deleted if stack.name == name for resource in stack.resources]
+        return any(stack.name == name for stack in self.current) or any(one.status != stacks.DELETED for one in gone)
+
 
 def read_history(ctx: DeploymentContext) -> StackHistory:
     """Raises ClientError, BotoCoreError."""

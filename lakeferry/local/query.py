@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -64,13 +63,16 @@ def query(target: ExportTarget, sql: str) -> Answer:
         require_select(connection, sql)
         load(connection)
         tables = _list_tables(target)
+        wanted = {name.lower() for name in connection.get_table_names(sql)}
+        named = [one for one in tables if one[1].lower() in wanted]
+        unread = _views(connection, tables, named or tables)
         try:
-            unread = _views(connection, tables, sql)
             answer = connection.execute(sql)
-            return Answer([column[0] for column in answer.description or []], answer.fetchall(), unread)
+            return Answer([column[0] for column in answer.description or []], answer.fetchall(), [] if named else unread)
         except duckdb.Error as error:
             known = ", ".join(f'"{database}"."{name}"' for database, name, _ in tables) or "none"
-            raise CommandFailed("QUERY", str(error).strip(), f"Known tables: {known}") from None
+            message = "; ".join([str(error).strip(), *(unread if named else [])])
+            raise CommandFailed("QUERY", message, f"Known tables: {known}") from None
 
 
 def query_tableflow(sql: str, key: TableflowKey) -> Answer:
@@ -191,20 +193,16 @@ def _tables(target: ExportTarget) -> Iterator[tuple[str, str, str]]:
                 yield database, table["Name"], location
 
 
-def _views(connection: duckdb.DuckDBPyConnection, tables: list[tuple[str, str, str]], sql: str) -> list[str]:
-    """Create views of the tables that `sql` names, or of all if it names none. Return those of all that can't be read, and why.
-
-    DuckDB reads a table's metadata for its view. Raises duckdb.Error for a named table that can't be read.
-    """
+def _views(
+    connection: duckdb.DuckDBPyConnection, tables: list[tuple[str, str, str]], wanted: list[tuple[str, str, str]]
+) -> list[str]:
+    """Create views of `wanted`, some of `tables`. Return those that can't be read, and why: DuckDB reads their metadata."""
     names = [name for _, name, _ in tables]
-    named = [one for one in tables if re.search(rf"(?<!\w){re.escape(one[1])}(?!\w)", sql, re.IGNORECASE)]
     unread = []
-    for database, name, location in named or tables:
+    for database, name, location in wanted:
         try:
             _view(connection, database, name, location, bare=names.count(name) == 1)
         except duckdb.Error as error:
-            if named:
-                raise
             unread.append(f'"{database}"."{name}" can\'t be read: {str(error).strip()}')
     return unread
 

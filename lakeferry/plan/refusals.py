@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lakeferry.plan import replacement
+from lakeferry.plan import references, replacement
 from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.references import ResourceId
 from lakeferry.plan.templates import TemplateResource
@@ -36,21 +36,23 @@ def find(comparison: Comparison, changes: Sequence[Change]) -> list[Refusal]:
 
 
 def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
-    """Return the replaced resources with a value that other deployed stacks import.
+    """Return the replaced and removed resources with a value that other deployed stacks import.
 
     CloudFormation refuses to change such a value, after it has created the new objects.
     """
     replaced = {change.resource.id: change.resource for change in changes if change.action is Action.REPLACE}
+    removed = {change.resource.id: change.resource for change in changes if change.action in (Action.DELETE, Action.RETAIN)}
     importers: dict[ResourceId, set[str]] = {}
-    for name, id in comparison.exports.items():
+    for name, id in references.exports({name: one.template for name, one in comparison.deployed.items()}).items():
         imported = json.dumps({"Fn::ImportValue": name})[1:-1]
         deployed = comparison.deployed.items()
         users = {stack for stack, one in deployed if stack != id[0] and imported in json.dumps(one.template)}
-        if id in replaced and users:
+        if id in replaced | removed and users:
             importers.setdefault(id, set()).update(users)
     for id, users in importers.items():
+        what = "be replaced" if id in replaced else "leave the stack"
         why = "Other stacks import a value of it, and CloudFormation refuses to change that"
-        yield Refusal(replaced[id], f"it would be replaced. {why}: {', '.join(sorted(users))}")
+        yield Refusal((replaced | removed)[id], f"it would {what}. {why}: {', '.join(sorted(users))}")
 
 
 def _by_confluent(before: TemplateResource, change: Change) -> str:

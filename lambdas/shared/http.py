@@ -220,6 +220,8 @@ class Session:
             response = self._requests.send(request, timeout=timeout, allow_redirects=False, **self._settings(str(request.url)))
         except requests.RequestException as error:
             raise _error_of(error, call) from None
+        except OSError:  # of requests itself, about the certificates' file
+            raise NotSent(errors.TLS, f"{call}: the file of REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE can't be read") from None
         with response:
             return Response(response.status_code, CaseInsensitiveDict(response.headers), self._body(response, end, call))
 

@@ -96,7 +96,7 @@ def test_a_second_run_on_the_demos_tables_publishes_nothing_new(clone):
     again = clone.run("export", "run", "mine.toml", "--as-of", AS_OF.isoformat(), "--out", "again", "-q")
     assert again.code == 0, again.err
     assert f"things  {WEEK}  unchanged" in again.out
-    assert f"things {WEEK}: 7 texts were longer than 32,767 characters, Excel's limit, and cut to it." in again.out
+    assert f"things {WEEK}: 7 texts were longer than an Excel cell, 32,767 characters, and cut to it." in again.out
     assert {path.name: path.read_bytes() for path in second.iterdir()} == {
         path.name: path.read_bytes() for path in first.iterdir()
     }

@@ -443,8 +443,5 @@ def test_a_deployment_that_had_snowflake_is_not_gone_until_snowflake_was_looked_
     assert refused.value.code == "VENDOR-REFUSED"
     assert "the file has no [snowflake]; put the table back, with enabled = false" in refused.value.message
     assert stacks.delete(stack) == ""
-    with pytest.raises(CommandFailed) as failed:
-        destroyed(without)
-    assert (failed.value.code, "Snowflake: can't be listed" in failed.value.message) == ("INCOMPLETE", True)
     ctx = with_snowflake(ctx, attrs.evolve(ctx.deployment.snowflake, enabled=False))
     assert [item["name"] for item in destroyed(ctx)["removed"]] == [warehouse]

@@ -105,6 +105,15 @@ def test_a_statement_that_ran_is_not_created_again_because_its_undo_would_drop_i
     assert wrote(server) == []
 
 
+def test_a_statement_that_is_updated_has_run(server):
+    """Also if the note was lost, or an earlier version wrote none. One that the update creates has not."""
+    there(server, NOW, "FAILED")
+    for before, error in ((SQL, ResourceFailed), ("CREATE TABLE t AS SELECT 2", NeedsReplacement)):
+        with pytest.raises(error) as failed:
+            flink_statement.is_ready(context(server, previous=statement_spec(sql=before)), statement_spec(), NOW)
+        assert type(failed.value) is error
+
+
 def test_a_statement_that_is_created_again_has_not_run_yet(server):
     notes = {"ran": NOW}
     server.answers[f"POST {STATEMENTS}"] = (201, {})

@@ -412,6 +412,9 @@ def test_mistakes_of_an_export_are_reported_with_their_own_lines():
         ("-- CREATE TABLE x\n/* CREATE TABLE y */ create table if not exists\n a_1(b INT)", "a_1"),
         ("CREATE TABLE `env`.`cluster`.`a` AS SELECT 1", "a"),
         ("CREATE TABLE env.cluster.a AS SELECT 1", "a"),
+        ("CREATE TABLE IF NOT EXISTS a-- comment\n(b INT)", "a"),
+        ("CREATE TABLE IF NOT EXISTS a/* x */ (b INT)", "a"),
+        ("/* 1 */" * 40 + "INSERT INTO a SELECT 1", ""),
         ("INSERT INTO a SELECT 1", ""),
         ("CREATE /* odd */ TABLE a AS SELECT 1", ""),
     ],
@@ -451,6 +454,9 @@ SECRETS = {
     "a secret of a key with few slashes": "wJalrXUtnFEMIbPxRfiCYqT9+" + "K7MDENGzQ4hV2sLp0cXaGd8/RmYtUoWk3EnBjZf",
     "a secret of a key that begins like a path": "/Tn0x/" + "kQ9vJ4mXz/b7RtLpW2/cYsHd6GfA8/uEoKi3NqV5jBw1ZrM+Px4TgCyU0SaIlO8",
     "a secret of base64's other alphabet": "the/data/platform/of/my/team/aB3" + "xY9-kQ9vJ4mXz_b7RtLpW2cYsHd6GfA8uEoKi3NqV5j",
+    "a secret in a link": "https://hooks.example.com/x?token=" + "wJalrXUtnFEMIK7MDENGb" + "PxRfiCYEXAMPLEKEY",
+    "a secret after a link": "https://wiki.example.com/x,token:" + "wJalrXUtnFEMIK7MDENGb" + "PxRfiCYEXAMPLEKEY",
+    "a short secret with padding": "wJalrXUtnFEMIK7MD" + "ENGbPxRfiCYzA==",
     "a long mixed text": "aB3xY9" * 6,
 }
 #: What people write into a deployment file: names of secrets, tags, addresses.

@@ -163,7 +163,7 @@ def test_notes_have_what_the_file_cannot_show():
     assert result[0].startswith("The file has 1,048,576 rows; Excel opens the first 1,048,575 of them.")
     assert result[1].startswith("Some numbers have more than 15 digits")
     assert result[2:] == [
-        "1,200 texts were longer than 32,767 characters, Excel's limit, and cut to it.",
+        "1,200 texts were longer than an Excel cell, 32,767 characters, and cut to it.",
         "3 bytes that are not valid text became the character \ufffd.",
     ]
     assert manifest.notes(machine, long, 0, 0) == []

@@ -19,6 +19,7 @@ from lakeferry.plan.render import Plan
 from lakeferry.plan.templates import SynthesizedStack, TemplateResource
 from lambdas.custom_resources import registry
 
+SECRET_TYPE = "AWS::SecretsManager::Secret"
 SECRET = "cflt" + "A1b2C3d4" * 8
 
 
@@ -178,6 +179,20 @@ def test_a_change_that_is_refused_is_no_data_loss(templates, capsys):
     assert document["losses"] == []
     (only,) = document["refused"]
     assert (only["resource"], only["reason"]) == (STATEMENT, refused(templates, after)[STATEMENT])
+
+
+def test_a_value_that_other_stacks_import_can_not_be_removed(templates):
+    """As where `pseudonym_secret` is set in a deployment that has created its own key."""
+    deployed, after = copy.deepcopy(templates), copy.deepcopy(templates)
+    (secret,) = [name for name, one in deployed["lakeferry-dev-data"]["Resources"].items() if one["Type"] == SECRET_TYPE]
+    exported = {"Value": {"Ref": secret}, "Export": {"Name": "of-data"}}
+    deployed["lakeferry-dev-data"].setdefault("Outputs", {})["It"] = exported
+    deployed["lakeferry-dev-exports"]["Outputs"]["User"] = {"Value": {"Fn::ImportValue": "of-data"}}
+    del after["lakeferry-dev-data"]["Resources"][secret]
+    comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(deployed))
+    (refused,) = refusals.find(comparison, comparison.changes())
+    assert refused.resource.logical_id == secret
+    assert "lakeferry-dev-exports" in refused.reason
 
 
 def test_another_text_of_a_statement_drops_its_target(templates):

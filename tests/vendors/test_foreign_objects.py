@@ -64,6 +64,19 @@ def test_an_existing_topic_is_neither_changed_nor_deleted(org):
     assert [(name, topic.settings.get("retention.ms")) for name, topic in held.items()] == [("orders", None)]
 
 
+def test_a_topic_that_somebody_created_after_a_refusal_is_kept(org):
+    where, _ = kafka(org)
+    given = {**where, "topic": "orders", "partitions": 1}
+    one = org.resource("topic", "It", **given, config={"cleanup.policy": "nonsense"})
+    with pytest.raises(Refused):
+        one.create()
+    org.resource("topic", "SomebodyElses", **given).create()
+    one.physical_id = "what CloudFormation makes up"
+    one.delete()
+    (held,) = [each.topics for each in org.simulation.organization.clusters.values()]
+    assert list(held) == ["orders"]
+
+
 @pytest.mark.parametrize(("permanently", "restorable"), [("false", [SUBJECT]), ("true", [])])
 def test_only_a_deployment_that_keeps_nothing_deletes_its_subject_permanently(org, permanently, restorable):
     schemas, given = registry(org)

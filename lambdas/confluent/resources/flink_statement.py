@@ -45,11 +45,11 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
     phase = text(actual, "status", "phase")
     if phase in ("FAILED", "FAILING"):
         what = f"statement {object_id} failed: {text(actual, 'status', 'detail')[:300]}"
-        if context.notes.get(_RAN) != object_id:
+        if not _has_run(context, object_id):
             raise NeedsReplacement(confluent_errors.FLINK_FAILED, what, patience=_FAULT_PATIENCE)
         # Its undo would drop the table with all that it has written. A rollback must not fail because of it either.
         if not context.rolling_back():
-            raise ResourceFailed(confluent_errors.FLINK_STOPPED_RUNNING, what)
+            raise ResourceFailed(confluent_errors.FLINK_STOPPED_RUNNING, what, patience=_FAULT_PATIENCE)
         return {"name": object_id, "phase": phase}
     if phase == "STOPPED":
         _require_not_undone(context, spec, object_id)
@@ -109,6 +109,14 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
         return sorted(names | {name for name in candidates if plane.read(_route(context, spec, name)) is not None})
 
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
+
+
+def _has_run(context: Ctx, object_id: str) -> bool:
+    """Return whether the statement has run: a note says so, or CloudFormation updates it, which it created before."""
+    before = context.previous
+    return context.notes.get(_RAN) == object_id or (
+        isinstance(before, FlinkStatementProps) and _name(context, before) == object_id
+    )
 
 
 def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:

@@ -1,7 +1,8 @@
 """A Kafka topic. Its name is the user's: the Iceberg table gets it too.
 
 A topic doesn't name its owner, and deleting one deletes its records. So a topic belongs to the resource only if it didn't exist
-before the resource created it, which a note records. Any other topic is refused at create, and never changed or deleted.
+before the resource created it, which a note records. Any other topic is refused at create, and never changed or deleted. A
+create that Confluent surely refused takes the note back: somebody else may create the topic before the next one.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def create(context: Ctx, spec: TopicProps) -> str:
             raise Conflict(confluent_errors.CONFLICT, refused.what) from None
         if mentions(refused, "marked for deletion"):
             raise InProgress(confluent_errors.CONFLICT, refused.what) from None
+        context.notes.pop(_CREATED, None)
         raise
     return spec.topic
 
@@ -74,9 +76,9 @@ def find_existing(context: Ctx, spec: TopicProps, known: str | None) -> list[str
 
     def look() -> list[str]:
         exists = _plane(context, spec).read(_route(spec)) is not None
-        if _CREATED not in context.notes and not known:
-            if exists:
-                raise Refused(confluent_errors.FOREIGN_TOPIC, f"topic {spec.topic}")
+        if exists and _CREATED not in context.notes and not known:
+            raise Refused(confluent_errors.FOREIGN_TOPIC, f"topic {spec.topic} exists, and this deployment did not create it")
+        if not exists and not context.deleting:
             context.notes[_CREATED] = "new"
         return [spec.topic] if exists else []
 
