@@ -46,7 +46,7 @@ _TOPIC: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,248}")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 #: Addresses that SNS accepts, without rare forms that mail systems treat differently.
 _MAIL: Final = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}")
-#: What IAM allows, without rare blanks.
+#: What IAM allows, but of blanks only the space.
 _TAG: Final = re.compile(r"[\w .:/=+@-]{1,256}")
 _LONGEST_TAG_NAME: Final = 128
 

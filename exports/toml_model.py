@@ -42,7 +42,7 @@ class Problem:
 
 @attrs.frozen
 class Form:
-    """What text must look like. `description` completes "must be …" in messages and stands in the reference of keys."""
+    """What text must look like. `description` completes "must be …" in messages, and the reference of keys shows it."""
 
     pattern: str
     description: str

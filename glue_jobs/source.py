@@ -192,9 +192,9 @@ def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
 
 
 def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
-    """Return the table with the newest of Kafka's timestamps as `appended_at` where no snapshot tells when events came in.
+    """Return the table with the newest of Kafka's timestamps as `appended_at` if no known snapshot brought events.
 
-    They came in then or later.
+    Events came in at that time or later.
     """
     if table.appended_at > NEVER:
         return table
