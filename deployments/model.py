@@ -5,6 +5,7 @@ The file holds decisions and names, never a secret. `check` checks all of it bef
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Literal
 
@@ -315,3 +316,8 @@ class Deployment:
     @property
     def tables_in_glue(self) -> list[Topic]:
         return [topic for topic in self.tables if topic.tableflow and topic.tableflow.in_glue]
+
+
+def pascal_case(name: str) -> str:
+    """Return the beginning of logical ids in the templates: stock_trades.v1 is StockTradesV1, and * is All."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[._-]", name.replace("*", "All")))

@@ -5,12 +5,11 @@ A rule yields (key, what is wrong).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from deployments import validation
-from deployments.model import Deployment, Tableflow, Topic
+from deployments.model import Deployment, Tableflow, Topic, pascal_case
 from deployments.sources import Missing, Sources
 from exports import windows
 from exports.toml_model import BadFile
@@ -260,17 +259,12 @@ def _duplicates(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]
         seen.add(name)
 
 
-def construct_id(name: str) -> str:
-    """Return what `stacks.base.pascal_case` makes of the name: the beginning of ids in the templates."""
-    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[._-]", name))
-
-
 def _same_ids(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:
     seen: dict[str, str] = {}
     for index, name in enumerate(names):
-        first = seen.setdefault(construct_id(name), name)
+        first = seen.setdefault(pascal_case(name), name)
         if first != name:
-            same = f"become the same id ({construct_id(name)}) in the templates"
+            same = f"become the same id ({pascal_case(name)}) in the templates"
             yield f"{table}[{index}].{key}", f"{name} and {first} {same}. Rename one"
 
 

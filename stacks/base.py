@@ -78,10 +78,3 @@ def own_arn(scope: Construct, service: str, resource: str, *, region: bool = Tru
     """Return an ARN in this account, and in this region unless the service has no regions."""
     stack = Stack.of(scope)
     return f"arn:{stack.partition}:{service}:{stack.region if region else ''}:{stack.account}:{resource}"
-
-
-def pascal_case(name: str) -> str:
-    """Return an id for a construct: stock_trades.v1 is StockTradesV1."""
-    return "".join(
-        part[:1].upper() + part[1:] for part in name.replace("-", "_").replace(".", "_").replace("*", "All").split("_")
-    )

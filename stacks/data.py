@@ -11,8 +11,9 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from deployments.check import LoadedDeployment
+from deployments.model import pascal_case
 from lambdas import contract
-from stacks.base import LakeferryStack, pascal_case
+from stacks.base import LakeferryStack
 from stacks.constructs.cleanup import CleanupOnDestroy, may_empty, may_read_own_stack
 from stacks.constructs.provider import WaitingProvider
 from stacks.constructs.secrets import StackSecrets, named_secret

@@ -17,8 +17,9 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from deployments.check import LoadedDeployment
+from deployments.model import pascal_case
 from lambdas import contract
-from stacks.base import LakeferryStack, own_arn, pascal_case
+from stacks.base import LakeferryStack, own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.export_job import ExportJobs
 from stacks.constructs.function import PythonFunction

@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from deployments.check import LoadedDeployment
-from deployments.model import Snowflake
+from deployments.model import Snowflake, pascal_case
 from lambdas import contract
 from lambdas.snowflake.properties import (
     CatalogIntegrationOutputs,
@@ -28,7 +28,7 @@ from lambdas.snowflake.properties import (
     UserProps,
     WarehouseProps,
 )
-from stacks.base import LakeferryStack, SynthOptions, own_arn, pascal_case
+from stacks.base import LakeferryStack, SynthOptions, own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets, named_secret

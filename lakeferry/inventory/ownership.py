@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import attrs
 
-from deployments.model import Deployment
+from deployments.model import Deployment, pascal_case
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack, StackResource
@@ -143,7 +143,7 @@ def expected(deployment: Deployment, account: str) -> Iterator[tuple[str, str, s
     """Return (part, resource type, logical id, the values whose change replaces it) of what isn't inside another of these."""
     yield "confluent", "environment", "Environment", {}
     for name in contract.ACCOUNTS:
-        yield "confluent", "service_account", f"{_camel_case(name)}Account", {}
+        yield "confluent", "service_account", f"{pascal_case(name)}Account", {}
     if environment := deployment.confluent.environment_id:
         yield from _in_environment(deployment, account, environment)
     chosen = deployment.snowflake
@@ -157,7 +157,7 @@ def expected(deployment: Deployment, account: str) -> Iterator[tuple[str, str, s
         for name in {own or "", ""}:
             yield "snowflake", kind, logical_id, {"name": name}
     for name in contract.SNOWFLAKE_ROLES:
-        yield "snowflake", "snowflake_role", f"{_camel_case(name)}Role", {"name": ""}
+        yield "snowflake", "snowflake_role", f"{pascal_case(name)}Role", {"name": ""}
 
 
 def _in_environment(
@@ -172,14 +172,9 @@ def _in_environment(
         yield "confluent", "flink_compute_pool", "FlinkPool", values
     yield "confluent", "provider_integration", "ProviderIntegration", {**values, "role_arn": role_arn}
     for statement in deployment.statements:
-        yield "confluent", "flink_statement", f"{_camel_case(statement.name)}Statement", values
+        yield "confluent", "flink_statement", f"{pascal_case(statement.name)}Statement", values
 
 
 def _generation(kind: str, values: Mapping[str, Any]) -> str:
     handler = registry.RESOURCE_TYPES[kind].handler
     return request.generation_of(handler, SimpleNamespace(**values))  # type: ignore[arg-type]
-
-
-def _camel_case(name: str) -> str:
-    """As the stacks derive logical ids from names: app_manager is AppManager."""
-    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[-._]", name))

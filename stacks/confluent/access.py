@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import attrs
 from constructs import Construct
 
-from deployments.model import Confluent, Deployment, Topic
+from deployments.model import Confluent, Deployment, Topic, pascal_case
 from lambdas import contract
 from lambdas.confluent.properties import (
     CLUSTER_NAME,
@@ -25,7 +25,6 @@ from lambdas.confluent.properties import (
     ServiceAccountProps,
 )
 from lambdas.contract import Acl, Role
-from stacks.base import pascal_case
 from stacks.constructs.secrets import Secret, StackSecrets
 from stacks.constructs.vendor import VendorProvider, VendorResource
 

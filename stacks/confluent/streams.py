@@ -7,7 +7,7 @@ import json
 from constructs import Construct, IDependable
 
 from deployments.check import LoadedDeployment
-from deployments.model import Topic
+from deployments.model import Topic, pascal_case
 from lambdas import contract
 from lambdas.confluent.properties import (
     ConnectorOutputs,
@@ -17,7 +17,6 @@ from lambdas.confluent.properties import (
     SchemaProps,
     TopicProps,
 )
-from stacks.base import pascal_case
 from stacks.confluent.access import (
     CONNECTOR,
     FLINK,

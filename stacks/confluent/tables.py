@@ -8,7 +8,7 @@ from typing import Final
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IDependable
 
-from deployments.model import Deployment, Topic
+from deployments.model import Deployment, Topic, pascal_case
 from lambdas import contract
 from lambdas.confluent.properties import (
     CatalogIntegrationProps,
@@ -16,7 +16,7 @@ from lambdas.confluent.properties import (
     ProviderIntegrationProps,
     TableflowTopicProps,
 )
-from stacks.base import own_arn, pascal_case
+from stacks.base import own_arn
 from stacks.confluent.access import TABLEFLOW, KafkaCluster, Keys
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables, role
 from stacks.constructs.vendor import VendorProvider, VendorResource

@@ -12,11 +12,11 @@ from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
 from deployments.check import LoadedDeployment
-from deployments.model import Export
+from deployments.model import Export, pascal_case
 from exports.contract import Contract
 from glue_jobs.contract import spark_settings
 from stacks import assets
-from stacks.base import own_arn, pascal_case
+from stacks.base import own_arn
 from stacks.constructs.function import log_group
 from stacks.constructs.secrets import encryption_key, through
 from stacks.constructs.statements import (

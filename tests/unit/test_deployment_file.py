@@ -12,14 +12,13 @@ import attrs
 import pytest
 from openapi_schema_validator import OAS31Validator
 
-from deployments import check, rules, secret_patterns
+from deployments import check, secret_patterns
 from deployments.model import Deployment
 from deployments.rules import RULES, exports_match_topics, topics_have_one_writer, write_modes_match_cleanup_policies
 from deployments.sources import ROOT, Sources
 from exports import toml_model
 from exports.toml_model import BadFile
 from exports.toml_schema import json_schema
-from stacks.base import pascal_case
 
 DEV = (ROOT / "deployments" / "dev.toml").read_text()
 
@@ -434,11 +433,6 @@ def test_a_topic_may_have_any_name_where_the_table_of_its_statement_can_not_be_r
     deployment = check.parse(DEV, name="x").deployment
     topics = [deployment.topics[0], attrs.evolve(deployment.topics[1], name="totals")]
     assert list(topics_have_one_writer(attrs.evolve(deployment, topics=topics), Sources(tmp_path))) == []
-
-
-@pytest.mark.parametrize("name", ["stock_trades", "stock.trades", "a--b_.c", "trades2", "trades_2", "x"])
-def test_ids_are_those_of_the_stacks(name):
-    assert rules.construct_id(name) == pascal_case(name)
 
 
 def test_names_with_different_ids_are_valid():
