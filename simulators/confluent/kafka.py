@@ -37,6 +37,9 @@ _ACL_VALUES: Final = {
 }
 #: Values of a filter that match any.
 _ANY: Final = ("", "ANY")
+#: Begins a filter of principals that is answered with the ids of service accounts; other answers have their numbers.
+_WITH_IDS: Final = "UserV2:"
+_SERVICE_ACCOUNT: Final = "User:sa-"
 _REQUIRED_TO_DELETE: Final = ("resource_type", "pattern_type", "operation", "permission")
 _ACLS: Final = "/kafka/v3/clusters/{cluster_id}/acls"
 #: Operations of an ACL that include an action.
@@ -307,7 +310,21 @@ def _matches_query(call: Call, acl: dict[str, str]) -> bool:
     wanted = {name: call.query.get(name, "") for name in _ACL_FIELDS}
     if wanted["pattern_type"] == "MATCH":
         wanted["pattern_type"] = ""
-    return all(value in (*_ANY, acl[name]) for name, value in wanted.items())
+    principal = wanted.pop("principal")
+    return _is_of(acl, principal) and all(value in (*_ANY, acl[name]) for name, value in wanted.items())
+
+
+def _is_of(acl: dict[str, str], principal: str) -> bool:
+    if principal.startswith(_WITH_IDS):
+        return principal in (f"{_WITH_IDS}*", acl["principal"].replace("User:", _WITH_IDS, 1))
+    return principal in (*_ANY, acl["principal"], _numbered(acl["principal"]))
+
+
+def _numbered(principal: str) -> str:
+    """Return the principal with the number of a service account instead of its id: the same one for ever, and no other's."""
+    if not principal.startswith(_SERVICE_ACCOUNT):
+        return principal
+    return f"User:{int(principal.removeprefix(_SERVICE_ACCOUNT), 36)}"
 
 
 def _alterable(call: Call) -> Cluster:
@@ -317,8 +334,11 @@ def _alterable(call: Call) -> Cluster:
 
 
 def _acls(call: Call, cluster: Cluster, acls: list[dict[str, str]]) -> Answer:
+    """Answer with ACLs; with numbers of service accounts or ids, as the vendor's OpenAPI file says of getKafkaAcls."""
     head = {"kind": "KafkaAcl", "metadata": {"self": f"{call.address}{call.path}"}, "cluster_id": cluster.id}
-    return _listed(call, "KafkaAclList", [head | each for each in acls])
+    with_ids = call.query.get("principal", "").startswith(_WITH_IDS)
+    shown = [each if with_ids else each | {"principal": _numbered(each["principal"])} for each in acls]
+    return _listed(call, "KafkaAclList", [head | each for each in shown])
 
 
 def produce(call: Call) -> Answer:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from simulators.core.aws_access import AwsRefused
 from simulators.snowflake import iceberg, trust
-from simulators.snowflake.errors import COMPILATION, SqlError, missing, not_simulated
+from simulators.snowflake.errors import COMPILATION, SqlError, invalid_value, missing, not_simulated
 from simulators.snowflake.model import CatalogLink, Domain, IcebergTable, Integration, Volume
 from simulators.snowflake.objects import databases
 from simulators.snowflake.session import Session, inherited
@@ -46,10 +46,29 @@ def _integration(session: Session, arguments: list[str]) -> Integration:
 
 
 def _namespaces(session: Session, arguments: list[str]) -> str:
+    """List the namespaces in a parent, by default in the integration's. Only the root has any: Glue's databases contain none.
+
+    Whatever the parent, the role must be allowed to list databases.
+    """
     integration = _integration(session, arguments)
+    _check_levels("SYSTEM$LIST_NAMESPACES_FROM_CATALOG", arguments)
+    parent = arguments[1] if len(arguments) > 1 else integration.namespace
     if session.account.lake is None:
-        return json.dumps([integration.namespace] if integration.namespace else [])
-    return json.dumps(_list(integration, trust.namespaces, session.account, integration))
+        found = [integration.namespace] if integration.namespace else []
+    else:
+        found = _list(integration, trust.namespaces, session.account, integration)
+    return json.dumps([] if parent else found)
+
+
+def _check_levels(name: str, arguments: list[str]) -> None:
+    """Raise SqlError unless there are no optional arguments, or both: a parent, and how many levels below it (0 for all)."""
+    if len(arguments) == 2:
+        raise SqlError("000938", "22023", f"{COMPILATION}not enough arguments for function [{name}], expected 3, got 2")
+    if len(arguments) > 3:
+        got = len(arguments)
+        raise SqlError("000939", "22023", f"{COMPILATION}too many arguments for function [{name}], expected 3, got {got}")
+    if len(arguments) == 3 and not arguments[2].isdecimal():
+        raise invalid_value(arguments[2], "levels")
 
 
 def _tables(session: Session, arguments: list[str]) -> str:

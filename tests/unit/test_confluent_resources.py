@@ -293,6 +293,17 @@ def test_a_role_binding_is_distinguished_from_similar_ones(server):
     assert server.sent[-1].query == {**body, "page_size": "99"}
 
 
+def test_a_role_binding_that_may_not_be_created_yet_is_tried_for_ten_minutes(server):
+    """Confluent's Terraform provider says to repeat it after a few minutes. Reading is tried for two."""
+    refusal = (403, {"error_code": 40301, "message": "User is denied operation Alter"})
+    server.answers["POST /iam/v2/role-bindings"] = server.answers["GET /iam/v2/role-bindings"] = refusal
+    with pytest.raises(Denied) as creating:
+        role_binding.create(context(server), binding_spec())
+    with pytest.raises(Denied) as searching:
+        role_binding.find_existing(context(server), binding_spec(), None)
+    assert (creating.value.patience, searching.value.patience) == (600, 120)
+
+
 @pytest.mark.parametrize(("scope", "missing"), [("topic", {"name"}), ("subject", {"schema_registry_id", "name"})])
 def test_a_role_binding_requires_the_values_of_its_scope(scope, missing):
     with pytest.raises(BadProperties) as bad:
@@ -317,6 +328,16 @@ def test_an_acl_is_distinguished_from_similar_ones(server):
     acl.delete(context(server), acl_spec(), "x")
     (delete,) = server.writes()
     assert delete.query == ACL, "a looser filter would remove entries of others"
+
+
+def test_an_acl_is_recognized_although_confluent_names_its_account_by_a_number(server):
+    """Confluent filters by the account's id, and its answer has the account's number instead."""
+    server.answers[f"GET {KAFKA}/acls"] = listing({**ACL, "principal": "User:12345"})
+    (object_id,) = acl.find_existing(context(server), acl_spec(), None)
+    assert server.sent[-1].query == ACL, "a looser filter would find entries of other accounts"
+    assert acl.is_ready(context(server), acl_spec(), object_id) == {"id": object_id}
+    acl.update(context(server), acl_spec(), object_id)
+    assert wrote(server) == []
 
 
 def test_acls_of_several_names_follow_the_names(server):

@@ -17,6 +17,7 @@ from snowflake_context import (
     result,
     row,
     script,
+    sent,
     spec,
     value,
     vendor,
@@ -242,6 +243,13 @@ def test_each_mistake_has_its_own_message_and_is_waited_for(server, function, an
     assert side in faulty.value.what
     if function != LIST:
         assert all(one in faulty.value.what for one in (ROLE_ARN, IAM_USER, EXTERNAL_ID))
+
+
+def test_the_namespaces_are_those_of_the_catalogs_root(server):
+    """Without a parent, Snowflake lists what is in the integration's own namespace: nothing, for Glue."""
+    there(server)
+    assert trust.is_ready(context(server), proof(namespace="lkc-1"), "V/C")
+    assert sent(server)[-1] == f"{LIST}('C', '', 1) AS RESULT"
 
 
 def test_a_missing_volume_is_not_reported_as_an_error_of_trust(server):

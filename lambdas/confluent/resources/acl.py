@@ -59,11 +59,15 @@ def _missing(context: Ctx, spec: AclProps) -> list[str]:
 
 
 def _listed(context: Ctx, spec: AclProps) -> set[str]:
-    """Return the names that have such an entry."""
+    """Return the names that have such an entry.
+
+    Confluent filters by the principal, but its answer names a service account by a number instead of its id.
+    """
     wanted = _entry(spec, "")
     del wanted["resource_name"]
     named = {} if spec.resource_names else {"resource_name": spec.resource_name}
     listed = objects(_plane(context, spec).read(_route(spec), **wanted, **named) or {}, "data")
+    del wanted["principal"]
     return {text(one, "resource_name") for one in listed if all(text(one, name) == value for name, value in wanted.items())}
 
 

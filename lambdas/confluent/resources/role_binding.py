@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import attrs
+
 from lambdas.confluent import crn
 from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
@@ -13,11 +15,14 @@ from lambdas.shared.resource import Outputs
 PROPERTIES: Final = RoleBindingProps
 TIMEOUT_SECONDS: Final = 1200.0
 _ROUTE: Final = "/iam/v2/role-bindings"
+#: Seconds for which Confluent may refuse to bind a role because the rights of the Cloud key's owner are not known there yet.
+_RIGHTS_PATIENCE: Final = 600.0
 
 
 def create(context: Ctx, spec: RoleBindingProps) -> str:
     """Bind the role. It takes Confluent some minutes to become effective; callers that need it try again until then."""
-    return require_text(context.vendor.cloud.post(_ROUTE, _wanted(context, spec)), "id")
+    cloud = attrs.evolve(context.vendor.cloud, denied_patience=_RIGHTS_PATIENCE)
+    return require_text(cloud.post(_ROUTE, _wanted(context, spec)), "id")
 
 
 def is_ready(context: Ctx, spec: RoleBindingProps, object_id: str) -> Outputs | None:

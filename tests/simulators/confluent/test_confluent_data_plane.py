@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 
 import fastavro
 import pytest
@@ -160,7 +161,7 @@ def test_acls(built, org, cloud):
     built.kafka.post(f"{built.acls}:batch", {"data": [read, built.acl(account, "DESCRIBE")]}, 201)
     assert len(cloud.objects()["acls"]) == 3, "the same one twice is one"
     (found,) = built.kafka.get(built.acls, operation="READ")["data"]
-    assert found["principal"] == f"User:{account}"
+    assert found["resource_name"] == "t"
     assert built.kafka.get(built.acls, principal="User:sa-nobody")["data"] == []
     built.kafka.delete(built.acls, 400, resource_type="TOPIC")
     loose = {"resource_type": "TOPIC", "pattern_type": "ANY", "operation": "ANY", "permission": "ANY"}
@@ -168,6 +169,40 @@ def test_acls(built, org, cloud):
     assert len(built.kafka.get(built.acls)["data"]) == 1
     built.kafka.post(built.acls, write | {"operation": "FLY"}, 400)
     built.kafka.post(built.acls, write | {"principal": "User:sa-nobody"}, 400)
+
+
+def test_acls_name_service_accounts_by_numbers_unless_asked_for_ids(built, org):
+    """The vendor's OpenAPI file: answers to `User:` and without a principal have numbers, answers to `UserV2:` have ids."""
+    one, other = org.account("one"), org.account("other")
+    built.kafka.post(f"{built.acls}:batch", {"data": [built.acl(one, "READ", "t"), built.acl(other, "READ", "t")]}, 201)
+    built.kafka.post(built.acls, built.acl("*", "READ", "u"), 201)
+
+    def principals(**query):
+        return [each["principal"] for each in built.kafka.get(built.acls, **query)["data"]]
+
+    first, second, everybody = principals()
+    assert re.fullmatch(r"User:\d+", first)
+    assert re.fullmatch(r"User:\d+", second)
+    assert (first != second, everybody) == (True, "User:*")
+    assert principals(principal=f"User:{one}") == [first]
+    assert principals(principal=first) == [first]
+    assert principals(principal="User:*") == ["User:*"]
+    assert principals(principal=f"UserV2:{one}") == [f"User:{one}"]
+    assert principals(principal="UserV2:*") == [f"User:{one}", f"User:{other}", "User:*"]
+    assert principals(principal=first.replace("User:", "UserV2:")) == []
+    every = {"resource_type": "TOPIC", "pattern_type": "ANY", "operation": "ANY", "permission": "ANY"}
+    for principal, left in ((f"User:{one}", [second, "User:*"]), (second, ["User:*"])):
+        assert len(built.kafka.delete(built.acls, 200, **every, principal=principal)["data"]) == 1
+        assert principals() == left
+
+
+def test_an_acl_keeps_its_number_when_its_account_is_deleted(built, org):
+    account = org.account("short-lived")
+    built.kafka.post(built.acls, built.acl(account, "READ", "t"), 201)
+    (before,) = built.kafka.get(built.acls)["data"]
+    assert before["principal"] != f"User:{account}"
+    org.control.delete(f"/iam/v2/service-accounts/{account}")
+    assert built.kafka.get(built.acls)["data"] == [before]
 
 
 def test_acls_of_a_prefix_and_acls_that_deny(built, org):

@@ -43,11 +43,33 @@ def test_the_roles_come_after_the_objects_that_they_trust(lake):
         "region": lake.aws.server.region,
     }
     assert lake.verify("CATALOG", "C") == {"success": True, "errorCode": "", "errorMessage": ""}
-    assert lake.namespace in lake.admin.result("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C')")
+    assert lake.namespace in lake.admin.result("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C', '', 1)")
     tables = lake.admin.result(f"SELECT SYSTEM$LIST_ICEBERG_TABLES_FROM_CATALOG('C', '{lake.namespace}')")
     assert tables == [{"namespace": lake.namespace, "name": "things"}]
     lake.admin.run(lake.create())
     assert lake.count() == 10
+
+
+def test_namespaces_are_listed_below_the_integrations_own_unless_the_root_is_named(lake):
+    """https://docs.snowflake.com/en/sql-reference/functions/system_list_namespaces_from_catalog"""
+    lake.connect()
+
+    def listed(arguments):
+        return lake.admin.result(f"SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG({arguments})")
+
+    assert listed("'C'") == [], "Glue's databases contain none"
+    for levels in (0, 1, 2):
+        assert lake.namespace in listed(f"'C', '', {levels}")
+        assert listed(f"'C', '{lake.namespace}', {levels}") == []
+    lake.permit(without=("glue:GetDatabases",))
+    for arguments in ("'C'", "'C', '', 1"):
+        message = lake.admin.refused(f"SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG({arguments})", "004155")
+        assert "glue:GetDatabases" in message
+
+
+def test_namespaces_of_an_integration_without_one_are_those_of_the_root(lake):
+    lake.connect(catalog={"namespace": ""})
+    assert lake.namespace in lake.admin.result("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C')")
 
 
 def test_a_role_without_s3_get_bucket_location_is_found(lake):
@@ -124,7 +146,8 @@ def test_a_wrong_region_account_or_namespace_has_its_own_message(lake, changed, 
         assert expected_message in lake.admin.refused(lake.create(), "004155")
     elif "namespace" in changed:
         assert shown["success"], "it proves that the endpoint answers, and no more"
-        assert "lkc-other" not in lake.admin.result("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C')")
+        listed = lake.admin.result("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C', '', 1)")
+        assert (lake.namespace in listed, "lkc-other" in listed) == (True, False)
         assert "glue:GetDatabase" in lake.admin.refused(lake.create(), "004155"), "the role may not read it"
         anything = policy({"Effect": "Allow", "Action": "glue:Get*", "Resource": "*"})
         lake.aws.iam.put_role_policy(RoleName=lake.catalog_role, PolicyName="own", PolicyDocument=anything)

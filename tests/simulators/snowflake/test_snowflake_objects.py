@@ -136,6 +136,10 @@ def test_like_takes_wildcards_and_escapes(admin, pattern):
         (f"CREATE DATABASE X {LINKED.replace('(CATALOG=', '(NAME=')} EXTERNAL_VOLUME='V'", "001420"),
         ("ALTER DATABASE D UPDATE LINKED_CATALOG SET SYNC_INTERVAL_SECONDS=90", "001003"),
         ("SELECT SYSTEM$CATALOG_LINK_STATUS('D')", "091351"),
+        ("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG()", "000938"),
+        ("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C', '')", "000938"),
+        ("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C', '', 1, 1)", "000939"),
+        ("SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG('C', '', 'all')", "001008"),
     ],
 )
 def test_a_wrong_statement_is_refused_by_number_and_changes_nothing(stocked, statement, code):
@@ -144,6 +148,11 @@ def test_a_wrong_statement_is_refused_by_number_and_changes_nothing(stocked, sta
     message = stocked.refused(statement, code)
     assert message.startswith("not simulated: ") is (code == "000000")
     assert stocked.snowflake.objects() == before
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [("'C'", []), ("'C', '', 1", ["lkc-1"]), ("'C', 'lkc-1', 0", [])])
+def test_namespaces_without_aws(stocked, arguments, expected):
+    assert stocked.result(f"SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG({arguments})") == expected
 
 
 # --- what is odd about a type
