@@ -77,7 +77,8 @@ def run(
         cleanup.clean_up_dead_runs(listing, record.id, earlier, clock())
         rule = attrs.evolve(contract.window, first=args.first_day or contract.window.first)
         published, skipped = map(listing.labels, ("manifests", "skipped"))
-        planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier))
+        unfinished = runs.unfinished(earlier, keeps_table=keeps_table)
+        planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier), unfinished=unfinished)
         record.windows_left = planned.remaining
         context = RunContext(
             spark=get_spark,
@@ -122,7 +123,13 @@ class Plan:
 
 
 def plan(
-    rule: WindowRule, as_of: datetime, *, published: Container[str], skipped: Container[str], tried: Mapping[str, str]
+    rule: WindowRule,
+    as_of: datetime,
+    *,
+    published: Container[str],
+    skipped: Container[str],
+    tried: Mapping[str, str],
+    unfinished: Container[str] = (),
 ) -> Plan:
     """Return windows in the order in which the run takes them.
 
@@ -130,6 +137,7 @@ def plan(
     published ones that late events may still change; and those that failed when an earlier run tried them, least recently
     tried first. A window that fails in each run, or ends it, delays no others.
 
+    `unfinished` holds published windows that are taken however old they are (`runs.unfinished`).
     `published` and `skipped` hold labels of windows that have a manifest, or were empty and need none. `tried` holds the
     id of the run that last tried a window, in vain. `max_backfill` limits missing windows that are new, and separately those
     that were tried before.
@@ -141,7 +149,8 @@ def plan(
     retried = sorted((window for window in missing if window.label in tried), key=lambda window: tried[window.label])
     retried = retried[: rule.max_backfill]
     done = [window for window in (*last, *earlier) if window.label in published or window.label in skipped]
-    again = [window for window in done if as_of < window.end + timedelta(days=rule.restate_for_days)]
+    restated = timedelta(days=rule.restate_for_days)
+    again = [window for window in done if as_of < window.end + restated or window.label in unfinished]
     first = [window for window in last if window not in done or window in again]
     again = [window for window in again if window not in first]
     ordered = sorted([*first, *new, *again, *retried], key=lambda window: tried.get(window.label, ""))

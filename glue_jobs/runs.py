@@ -180,6 +180,22 @@ def computed(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {window["window"]: window for record in records for window in record["windows"] if window.get("inputs_sha256")}
 
 
+def unfinished(records: list[dict[str, Any]], *, keeps_table: bool) -> set[str]:
+    """Return published windows that a run must look at however old they are: the events of some may not all have been in the
+    table, and where the export keeps a table of aggregates, some run may have ended between the file and the table.
+    """
+    found: set[str] = set()
+    for record in records:
+        for window in record["windows"]:
+            if not window.get("exit_code"):
+                found.discard(window["window"])
+            if window.get("status") == "incomplete":
+                found.add(window["window"])
+        if keeps_table:
+            found |= _unsure(record)
+    return found
+
+
 def mark_died(bucket: Bucket, export: str, run_id: str) -> None:
     """Write the end into the record of a dead run."""
     key = run_key(export, run_id)

@@ -46,12 +46,14 @@ class Unanswered(StorageProblem):
     """A service failed or could not be reached, so what it was asked for may or may not be done."""
 
 
-#: From version 1.36 on, botocore gives each part of an upload a checksum, with which S3 wants consecutive part numbers.
-_NO_CHECKSUMS: dict[str, Any] = (
-    {"request_checksum_calculation": "when_required"} if "request_checksum_calculation" in Config.OPTION_DEFAULTS else {}
+#: Retries with backoff, and no call without a timeout (seconds). Parts of an upload have no checksums of S3, with which it
+#: would want consecutive part numbers.
+_CONFIG = Config(
+    connect_timeout=10,
+    read_timeout=60,
+    retries={"mode": "standard", "total_max_attempts": 6},
+    request_checksum_calculation="when_required",
 )
-#: Retries with backoff, and no call without a timeout (seconds).
-_CONFIG = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 6}, **_NO_CHECKSUMS)
 
 
 def connect() -> Services:
@@ -65,9 +67,9 @@ def connect() -> Services:
         )
 
 
-def connect_s3() -> S3Client:
-    """Return what an executor needs."""
-    return boto3.session.Session().client("s3", config=_CONFIG)
+def connect_s3(region: str) -> S3Client:
+    """Return what an executor needs. The driver's environment names the region, that of an executor may not."""
+    return boto3.session.Session().client("s3", region_name=region, config=_CONFIG)
 
 
 def read_location(services: Services, location: str) -> bytes:
@@ -130,15 +132,18 @@ class Bucket:
         stored = self.read(relative)
         return (json.loads(stored[0]), stored[1]) if stored else None
 
-    def write(self, relative: str, content: bytes, content_type: str) -> None:
+    def write(self, relative: str, content: bytes, content_type: str, **condition: Any) -> None:
+        """`condition` is IfMatch or IfNoneMatch. Raises Conflict where it doesn't hold."""
         with aws_errors(f"writing s3://{self.name}/{self.key(relative)}"):
-            self.s3.put_object(Bucket=self.name, Key=self.key(relative), Body=content, ContentType=content_type)
+            self.s3.put_object(Bucket=self.name, Key=self.key(relative), Body=content, ContentType=content_type, **condition)
 
     def write_if(self, relative: str, content: bytes, content_type: str, *, etag: str | None) -> None:
         """Write only if the object still has this ETag or, for None, doesn't exist yet. Raises Conflict."""
-        header = ("If-None-Match", "*") if etag is None else ("If-Match", etag)
-        with _header(self.s3, *header):
-            self.write(relative, content, content_type)
+        condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
+        try:
+            self.write(relative, content, content_type, **condition)
+        except Gone:
+            raise Conflict from None  # somebody deleted the object meanwhile
 
     def size_of(self, key: str) -> int | None:
         """Return bytes of the object with this absolute key, as manifests hold it, or None where there is none."""
@@ -181,17 +186,3 @@ class Bucket:
     def abort(self, relative: str, upload_id: str) -> None:
         with suppress(Gone), aws_errors(f"aborting the upload of s3://{self.name}/{self.key(relative)}"):
             self.s3.abort_multipart_upload(Bucket=self.name, Key=self.key(relative), UploadId=upload_id)
-
-
-@contextmanager
-def _header(s3: S3Client, name: str, value: str) -> Iterator[None]:
-    """Adds a header to PutObject. Glue's botocore is older than the parameters IfMatch and IfNoneMatch."""
-
-    def add(request: Any, **_: Any) -> None:
-        request.headers[name] = value
-
-    s3.meta.events.register("before-sign.s3.PutObject", add)
-    try:
-        yield
-    finally:
-        s3.meta.events.unregister("before-sign.s3.PutObject", add)

@@ -16,14 +16,24 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from exports.contract import Contract
-from exports.windows import Window
+from exports.windows import Window, kind_of
 from glue_jobs.aggregate_table import AggregateTable, holds
 from glue_jobs.contract import code_version
 from glue_jobs.delivery import cleanup, counts, csv, datapackage, manifest, report
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts
 from glue_jobs.delivery.manifest import CheckResult, Fence, File, Manifest, WindowResult
 from glue_jobs.delivery.multipart import CsvFormat, StoredFile, write_file
-from glue_jobs.delivery.publish import PUBLISHED, SKIPPED, SUPERSEDED, UNCHANGED, Listing, WindowLocation, may_be_written, publish
+from glue_jobs.delivery.publish import (
+    MAY_BE_WRITTEN,
+    PUBLISHED,
+    SKIPPED,
+    SUPERSEDED,
+    UNCHANGED,
+    Listing,
+    WindowLocation,
+    may_be_written,
+    publish,
+)
 from glue_jobs.delivery.verify import FileStats, verify_file
 from glue_jobs.errors import Blocked, DataProblem, ExportError
 from glue_jobs.pseudonyms import PseudonymKey
@@ -215,7 +225,8 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
 def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
     """Return the manifest of the latest published window before this one, which the report compares with."""
     published = [each["window"] for each in run.record.windows if each["state"] == PUBLISHED]
-    earlier = [label for label in (*run.listing.labels("manifests"), *published) if label < window.label]
+    labels = (*run.listing.labels("manifests"), *published)
+    earlier = [label for label in labels if label < window.label and kind_of(label) == kind_of(window.label)]
     stored = run.bucket.read_json(WindowLocation(run.bucket, run.contract.name, max(earlier)).manifest_key) if earlier else None
     return stored[0] if stored else None
 
@@ -312,8 +323,12 @@ def _publish(run: RunContext, window: Window, result: WindowResult, frame: Windo
         if outcome.state == PUBLISHED and outcome.manifest["generation"] == 1:
             location.unmark_skipped()
     if run.aggregates and frame.groups is not None and outcome.state != SUPERSEDED:
-        with run.phase(window, "keep aggregate"):
-            run.aggregates.write(location, window, outcome.manifest, frame.groups)
+        try:
+            with run.phase(window, "keep aggregate"):
+                run.aggregates.write(location, window, outcome.manifest, frame.groups)
+        except BaseException as error:
+            error.add_note(MAY_BE_WRITTEN)  # a later run then looks at the window, however old it is
+            raise
     return _document(window, outcome.state, outcome.manifest)
 
 

@@ -139,15 +139,16 @@ def lost_events(current: Manifest, result: WindowResult) -> bool:
     """Return whether events that the published generation counted are no longer in the table, as after Tableflow's retention.
 
     A table that only grows still has every event of a window: there are never fewer, and no partition begins later. Where
-    rows are replaced by key, or the contract has another version, the two can't be compared.
+    rows are replaced by key, or the contract has another version, the two can't be compared. Nor can they where the window is
+    applied after deduplication: the counts are of the whole table, from which retention may remove events of other windows.
     """
     before, now = current["rows"]["events"], result.counts["events"]
-    version = result.contract.version
-    if before is None or now is None or result.table.upserts or current["contract"]["version"] != version:
+    contract = result.contract
+    if contract.window.filter_stage == "after_deduplication" or current["contract"]["version"] != contract.version:
         return False
-    names = ["kept", "duplicates", "filtered"]
-    if result.contract.window.filter_stage == "after_deduplication":
-        names.append("outside_window")
+    if before is None or now is None or result.table.upserts:
+        return False
+    names = ("kept", "duplicates", "filtered")
     fewer = sum(now[name] for name in names) < sum(before[name] for name in names)
     firsts = {partition: ends["min"] for partition, ends in current["source"]["offsets"].items()}
     return fewer or any(

@@ -45,6 +45,7 @@ _RESULT_SCHEMA: Final = "partition int, report string, head binary"
 class Upload:
     """An upload in progress. Of each partition's `stride` part numbers the first is the driver's."""
 
+    region: str
     bucket: str
     key: str
     upload_id: str
@@ -217,7 +218,7 @@ class PartitionSink:
         if self._s3 is None:
             from glue_jobs.store import connect_s3  # noqa: PLC0415 - small partitions need none
 
-            self._s3 = connect_s3()
+            self._s3 = connect_s3(self._upload.region)
         self._finish_upload()  # one at a time: memory holds two parts at most
         self._uploading = self._pool.submit(upload_part, self._s3, self._upload, self._number, data)
         self._number += 1
@@ -231,7 +232,7 @@ class PartitionSink:
 def begin(s3: S3Client, bucket: str, key: str, content_type: str, partitions: int) -> Upload:
     """Begin an upload without S3's checksums: with them, part numbers must be consecutive (API reference, CompletedPart)."""
     answer = s3.create_multipart_upload(Bucket=bucket, Key=key, ContentType=content_type)
-    return Upload(bucket, key, answer["UploadId"], MAX_PARTS // (partitions + 1))
+    return Upload(s3.meta.region_name, bucket, key, answer["UploadId"], MAX_PARTS // (partitions + 1))
 
 
 def upload_part(s3: S3Client, upload: Upload, number: int, data: bytes) -> Part:

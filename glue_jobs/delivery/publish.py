@@ -32,7 +32,8 @@ SKIPPED = "skipped"
 _ATTEMPTS = 50
 #: Seconds. S3 answers 409 while another write of the same key is under way.
 _LONGEST_PAUSE = 1.0
-_MAY_BE_WRITTEN = "The manifest may have been written, or may still be."
+#: A note on an error.
+MAY_BE_WRITTEN = "The manifest may have been written, or may still be."
 
 
 @attrs.frozen
@@ -157,7 +158,7 @@ def publish(
             pause(random.uniform(0, min(_LONGEST_PAUSE, 0.01 * 2**attempt)))  # noqa: S311 - no secret depends on it
             continue
         except (Unanswered, KeyboardInterrupt) as error:
-            error.add_note(_MAY_BE_WRITTEN)
+            error.add_note(MAY_BE_WRITTEN)
             raise
         return Outcome(PUBLISHED, latest)
     raise StorageProblem("EXP-MANIFEST-BUSY", f"S3 keeps refusing the manifest of {location.window}", "Run again")
@@ -165,7 +166,7 @@ def publish(
 
 def may_be_written(error: BaseException) -> bool:
     """Return whether `publish` ended with `error` in the middle of a write, so that the manifest may name the run's files."""
-    return _MAY_BE_WRITTEN in getattr(error, "__notes__", ())
+    return MAY_BE_WRITTEN in getattr(error, "__notes__", ())
 
 
 def _files_exist(location: WindowLocation, manifest: Manifest) -> bool:

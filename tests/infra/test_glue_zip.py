@@ -106,4 +106,4 @@ def test_a_dependency_that_is_not_in_the_zip_is_found(glue, tmp_path):
     script = tmp_path / "bare.py"
     script.write_text(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nimport exports.contract\n")
     done = subprocess.run([glue, "-I", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
-    assert "No module named 'attrs'" in done.stderr
+    assert "No module named 'cattrs'" in done.stderr

@@ -8,6 +8,8 @@ import pytest
 from lake import MONDAY, column, contract, topic_of
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
+from glue_jobs.errors import StorageProblem
+
 VISITS = topic_of(("who", ["null", "string"], None), ("region", ["null", "string"], None), ("spent", "int"))
 COLUMNS = [
     column("region", nullable=True),
@@ -145,6 +147,22 @@ def test_a_kept_table_that_somebody_dropped_is_written_again(lake):
     lake.spark.sql(f"DROP TABLE lake.`{lake.target.aggregates_database}`.things")
     assert lake.export(text).state() == "unchanged"
     assert kept(lake) == [("2024-W10", "north", 4, 6, first.record.id)]
+
+
+def test_a_kept_table_is_completed_however_old_its_window_is(lake):
+    keeping = {"no_persons_because": "Counts only.", "keep_as_table": True}
+    text = contract(*COLUMNS, window={"restate_for_days": 0}, aggregate=keeping)
+    lake.commit(VISITS, *visits("2024-W10", {"north": 2}))
+
+    def stop(window, phase):
+        if phase == "keep aggregate":
+            raise StorageProblem("EXP-AGGREGATE-BUSY", "The table is busy", "Run again")
+
+    first = lake.export(text, on_phase=stop)
+    assert (first.state(), lake.published()) == ("failed", ["2024-W10"])
+    assert lake.export(text).state() == "unchanged"
+    assert kept(lake) == [("2024-W10", "north", 4, 6, first.record.id)]
+    assert lake.export(text).record.windows == []
 
 
 @pytest.mark.slow

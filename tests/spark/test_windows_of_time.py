@@ -287,6 +287,14 @@ def test_the_last_window_is_published_first_then_missed_ones_oldest_first_within
     assert shown == ["w-3", "w-2", "w-1", "w0"]
 
 
+def test_a_window_is_compared_with_windows_of_its_length_only(lake):
+    lake.commit(THINGS, thing("a", 1))
+    lake.export(contract(*LINES, window={"every": "day", "from": date(2024, 3, 9)}))
+    assert lake.published() == ["2024-03-09", "2024-03-10"]
+    weeks = lake.export(contract(*LINES, version=2))
+    assert weeks.manifest(WEEK)["previous_window"] is None
+
+
 def test_blocked_windows_delay_no_other_window(lake):
     """The two oldest windows fail in every run, and a run may catch up with two."""
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in range(-4, 1)))

@@ -265,5 +265,8 @@ def test_events_are_not_compared_if_they_may_decrease():
     other = attrs.evolve(fewer, contract=attrs.evolve(fewer.contract, version=2))
     withheld = attrs.evolve(fewer, counts=fewer.counts | {"events": None})
     assert [manifest.lost_events(current, each) for each in (upserts, other, withheld)] == [False, False, False]
+    rule = attrs.evolve(fewer.contract.window, filter_stage="after_deduplication")
+    whole_table = attrs.evolve(fewer, contract=attrs.evolve(fewer.contract, window=rule))
+    assert not manifest.lost_events(current, whole_table)
     hidden = current | {"rows": current["rows"] | {"events": None}}
     assert not manifest.lost_events(hidden, fewer)

@@ -198,7 +198,7 @@ def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, location, fa
     """The client sends it again and gets a conflict. If the run took it for another's manifest, its files would be removed."""
     if before:
         attempt(location, fence(before), "x")
-    mine, patient = fence("mine", 1), attrs.evolve(location, bucket=attrs.evolve(location.bucket, s3=connect_s3()))
+    mine, patient = fence("mine", 1), attrs.evolve(location, bucket=attrs.evolve(location.bucket, s3=connect_s3("us-east-1")))
     faults = FaultClient(lake_aws.url)
     faults.rule({"method": "PUT", "path": "*/manifests/*", "times": 1} | fault)
     try:
@@ -268,6 +268,8 @@ def test_a_conditional_write_leaves_no_condition_behind(bucket):
         bucket.write_if("a", b"2", "text/plain", etag=None)
     with pytest.raises(Conflict):
         bucket.write_if("a", b"2", "text/plain", etag='"0123"')
+    with pytest.raises(Conflict):
+        bucket.write_if("gone", b"2", "text/plain", etag='"0123"')
     bucket.write("a", b"3", "text/plain")
     _, etag = bucket.read("a")
     bucket.write_if("a", b"4", "text/plain", etag=etag)

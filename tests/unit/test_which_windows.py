@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from exports.contract import WindowRule
+from glue_jobs import runs
 from glue_jobs.export import plan
 
 DAY = timedelta(days=1)
@@ -81,6 +82,45 @@ def test_a_window_is_published_again_until_the_moment_at_which_restate_for_days_
     over = datetime(2026, 11, 4, tzinfo=UTC)  # window 1 ended two days before
     assert planned(rule(), over - timedelta(microseconds=1), published=days(1, 2)) == ([2, 1], 0)
     assert planned(rule(), over, published=days(1, 2, 3)) == ([3, 2], 0)
+
+
+def test_an_unfinished_window_is_taken_however_old_it_is():
+    found = plan(
+        rule(restate_for_days=0),
+        NIGHT + 4 * DAY,
+        published=days(1, 2, 3, 4, 5),
+        skipped=set(),
+        tried={"2026-11-02": "run-1"},
+        unfinished=days(2, 9),
+    )
+    assert [window.label for window in found.windows] == days(2)
+
+
+def record(*windows, **more):
+    return {"id": "r", "state": "failed", "windows": [{"window": label, **document} for label, document in windows], **more}
+
+
+COMPLETE, INCOMPLETE = ({"state": "published", "status": status} for status in ("complete", "incomplete"))
+FAILED = {"state": "failed", "exit_code": 9}
+
+
+@pytest.mark.parametrize(
+    ("records", "keeps_table", "expected"),
+    [
+        ([record(("a", INCOMPLETE), ("b", COMPLETE))], False, {"a"}),
+        ([record(("a", INCOMPLETE)), record(("a", COMPLETE))], False, set()),
+        ([record(("a", INCOMPLETE)), record(("a", FAILED))], False, {"a"}),
+        ([record(("a", FAILED | {"may_be_published": True}))], False, set()),
+        ([record(("a", FAILED | {"may_be_published": True}))], True, {"a"}),
+        ([record(("a", FAILED | {"may_be_published": True})), record(("a", FAILED))], True, {"a"}),
+        ([record(("a", FAILED | {"may_be_published": True})), record(("a", COMPLETE))], True, set()),
+        ([record(("a", FAILED))], True, set()),
+        ([record(working_on="a")], True, {"a"}),
+        ([record(working_on="a"), record(("a", COMPLETE))], True, set()),
+    ],
+)
+def test_windows_are_unfinished_until_a_run_succeeds(records, keeps_table, expected):
+    assert runs.unfinished(records, keeps_table=keeps_table) == expected
 
 
 def test_windows_that_failed_before_come_last():
