@@ -18,6 +18,8 @@ Finding = tuple[str, str]
 #: Tags that every resource gets.
 OWN_TAGS: Final = ("project", "stage", "owner")
 _MOST_TAGS: Final = 40
+#: A test in tests/infra/test_intent.py compares the templates of as many with the limits of AWS.
+_MOST_EXPORTS: Final = 50
 #: Days for the run itself, which comes after the window's end.
 _RUN_DAYS: Final = 1
 
@@ -197,6 +199,17 @@ def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[F
             )
 
 
+def exports_fit_into_policies(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """Limit the exports: SQS takes ten conditions in a policy, one for each rule of 16 exports, and IAM 10,240 characters."""
+    if len(deployment.exports) > _MOST_EXPORTS:
+        yield (
+            "exports",
+            f"there are {len(deployment.exports)}, and a deployment can have {_MOST_EXPORTS}: the policies of the dead-letter "
+            "queue and of the function that sends mails grow with each export, and AWS limits them. Put the others into a "
+            "second deployment file",
+        )
+
+
 def mails_reach_somebody_once(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     if not deployment.alerts.engineers:
         yield "alerts.engineers", "is empty: alarms and the AWS budget need at least one address"
@@ -245,6 +258,7 @@ RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
     snowflake_can_read_tables,
     snowflake_names_differ_from_the_deployers,
     exports_match_topics,
+    exports_fit_into_policies,
     mails_reach_somebody_once,
     grace_is_shorter_than_rotation,
     rows_outlive_windows,

@@ -132,7 +132,7 @@ def _day_of_week(part: str) -> Callable[[date], bool] | None:
     if match := re.fullmatch(r"([1-7])#([1-5])", part):
         weekday, number = int(match[1]), int(match[2])
         return lambda today: _weekday(today) == weekday and (today.day + 6) // 7 == number
-    weekdays = _numbers(part, 1, 7, _DAYS)
+    weekdays = [] if "/" in part else _numbers(part, 1, 7, _DAYS)  # EventBridge has no steps in this field
     return (lambda today: _weekday(today) in weekdays) if weekdays else None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Final
 
 from aws_cdk import Duration
@@ -38,6 +40,8 @@ _RUNS: Final = 3
 _RUNS_OVER: Final = 2
 _CONFIRM_HOURS: Final = 24
 _AGES: Final = ("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours")
+#: The budget's notifications: percentages of the actual and of the forecasted costs.
+_THRESHOLDS: Final = (("ACTUAL", 80), ("FORECASTED", 100))
 #: Every deployment has these; the dashboard shows the largest value.
 _ALWAYS_EMITTED: Final = ("KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays", contract.UNMEASURED)
 
@@ -262,15 +266,16 @@ class OperationsStack(LakeferryStack):
     def _budget(self) -> None:
         """Create the budget. It counts what has the deployment's tags, once they are cost allocation tags of the account."""
         identity = self.deployment.identity
-        subscribers = [
-            budgets.CfnBudget.SubscriberProperty(subscription_type="EMAIL", address=address)
-            for address in self.deployment.alerts.engineers[:10]
-        ]
+        addresses = self.deployment.alerts.engineers[:10]
+        subscribers = [budgets.CfnBudget.SubscriberProperty(subscription_type="EMAIL", address=address) for address in addresses]
+        # CloudFormation replaces a budget with other notifications, and creates the new one before it deletes the old one. It
+        # can't rename one: a budget that has no digits, of an earlier version, has the id Budget and is deleted.
+        digits = hashlib.sha256(json.dumps([addresses, _THRESHOLDS]).encode()).hexdigest()[:8]
         budgets.CfnBudget(
             self,
-            "Budget",
+            "CostBudget",
             budget=budgets.CfnBudget.BudgetDataProperty(
-                budget_name=self.deployment.regional_prefix,
+                budget_name=f"{self.deployment.regional_prefix}-{digits}",
                 budget_type="COST",
                 time_unit="MONTHLY",
                 budget_limit=budgets.CfnBudget.SpendProperty(amount=self.deployment.alerts.monthly_budget_usd, unit="USD"),
@@ -283,7 +288,7 @@ class OperationsStack(LakeferryStack):
                     ),
                     subscribers=subscribers,
                 )
-                for kind, threshold in (("ACTUAL", 80), ("FORECASTED", 100))
+                for kind, threshold in _THRESHOLDS
             ],
         )
 

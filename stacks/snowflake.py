@@ -31,7 +31,7 @@ from lambdas.snowflake.properties import (
 from stacks.base import LakeferryStack, SynthOptions, own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.rotation import KeyRotation
-from stacks.constructs.secrets import StackSecrets, named_secret
+from stacks.constructs.secrets import StackSecrets, may_read_secret, named_secret
 from stacks.constructs.statements import ITS_KEYS, ONE_DATABASE, allow, glue_tables, role
 from stacks.constructs.vendor import VendorProvider, VendorResource
 from stacks.data import DataStack
@@ -86,7 +86,7 @@ class SnowflakeStack(LakeferryStack):
                 **self._address(),
             },
             statements=[
-                allow("ReadDeployerKey", ["secretsmanager:GetSecretValue"], [named_secret(self, settings.key_secret)]),
+                *may_read_secret(self, "DeployerKey", named_secret(self, settings.key_secret)),
                 # By name: the secret has a tag with the name of a role that this function creates.
                 allow(
                     "WriteKeys",

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import attrs
+from botocore.config import Config
 
 from lakeferry import errors
 from lakeferry.deployment.context import DeploymentContext
@@ -24,6 +25,13 @@ from lambdas.shared.errors import LakeferryError
 PARTS: Final = ("confluent", "snowflake")
 _SCHEDULE: Final = "AWS::SecretsManager::RotationSchedule"
 _AT_ONCE: Final = 4
+#: How the rotation function is called: once, and waiting until its end. A second call would run beside the first.
+UNTIL_ITS_END: Final = Config(
+    connect_timeout=5,
+    read_timeout=contract.ROTATION_TIMEOUT_SECONDS + 10,
+    tcp_keepalive=True,
+    retries={"total_max_attempts": 1},
+)
 
 
 @attrs.frozen
@@ -116,7 +124,8 @@ def ask(ctx: DeploymentContext, secret: RotatingSecret, operation: str) -> dict[
     """Call an operation of the rotation function and return its answer. Raises CommandFailed with its reason."""
     payload = json.dumps({"operation": operation, "secret": secret.arn}).encode()
     with translate_aws_errors(f"calling function {secret.function.name}"):
-        answer = ctx.client("lambda").invoke(FunctionName=secret.function.name, Payload=payload)
+        client = ctx.client("lambda", UNTIL_ITS_END)
+        answer = client.invoke(FunctionName=secret.function.name, Payload=payload)
         document: dict[str, Any] = json.loads(answer["Payload"].read())
     if "FunctionError" in answer:
         raise refused(secret, str(document.get("errorMessage", "")))

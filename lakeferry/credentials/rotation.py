@@ -204,7 +204,11 @@ def _start_rotation(ctx: DeploymentContext, secret: RotatingSecret) -> str:
         try:
             return str(ctx.client("secretsmanager").rotate_secret(SecretId=secret.arn)["VersionId"])
         except ClientError as error:
-            if error_code(error) != "InvalidRequestException" or not (pending := _describe(ctx, secret).labelled(PENDING)):
+            if error_code(error) != "InvalidRequestException":
+                raise
+            described = _describe(ctx, secret)
+            pending = described.labelled(PENDING)
+            if pending in ("", described.labelled(CURRENT)):  # nothing is running
                 raise
             return pending
 

@@ -68,7 +68,7 @@ class DeploymentContext:
     loaded: LoadedDeployment
     addresses: Addresses = Addresses()
     clock: Clock = attrs.field(factory=SystemClock)
-    _clients: dict[str, Any] = attrs.field(factory=dict, init=False, repr=False)
+    _clients: dict[tuple[str, Config], Any] = attrs.field(factory=dict, init=False, repr=False)
     _lock: threading.RLock = attrs.field(factory=threading.RLock, init=False, repr=False)
 
     @property
@@ -100,13 +100,13 @@ class DeploymentContext:
             raise CommandFailed("AWS-ACCOUNT", message, f"Log in to account {wanted}, or choose another stage")
         return account
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str, config: Config = _AWS) -> Any:
         """boto3's client in the deployment's region."""
         with self._lock:
-            if service not in self._clients:
+            if (service, config) not in self._clients:
                 with translate_aws_errors(f"preparing {service}"):
-                    self._clients[service] = self._session.client(service, config=_AWS)
-            return self._clients[service]
+                    self._clients[service, config] = self._session.client(service, config=config)
+            return self._clients[service, config]
 
     @cached_property
     def _session(self) -> Any:

@@ -21,6 +21,8 @@ TOOLKIT: Final = "CDKToolkit"
 DELETED: Final = "DELETE_COMPLETE"
 #: States that an update can't begin from. What such a stack still has is of no use.
 _INACTIVE: Final = ("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED", "REVIEW_IN_PROGRESS")
+#: States after a failed first creation. CDK deletes such a stack and creates it again.
+_CREATION_FAILED: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
 #: How many deleted stacks of a name are read. CloudFormation remembers them for 90 days.
 _MOST_DELETED: Final = 3
 _FUNCTION: Final = "AWS::Lambda::Function"
@@ -56,6 +58,10 @@ class Stack:
     @property
     def is_in_progress(self) -> bool:
         return self.status.endswith("_IN_PROGRESS") and self.status != "REVIEW_IN_PROGRESS"
+
+    @property
+    def is_failed_creation(self) -> bool:
+        return self.status in _CREATION_FAILED
 
     def identity(self, kind: str) -> Identity | None:
         """Return the identity of the only custom resource of a kind, according to `resources`."""
@@ -158,6 +164,18 @@ def read_template(ctx: DeploymentContext, stack_id: str) -> dict[str, Any]:
     body = ctx.client("cloudformation").get_template(StackName=stack_id, TemplateStage="Original")["TemplateBody"]
     template: dict[str, Any] = json.loads(body) if isinstance(body, str) else body
     return template
+
+
+def unprotect_failed_creation(ctx: DeploymentContext, stack: Stack) -> None:
+    """Remove the termination protection of a stack whose first creation was rolled back, which has no data.
+
+    CDK protects a stack before it creates it, and doesn't remove the protection before it deletes such a stack to create it
+    again: CloudFormation then refuses every further deployment. Raises CommandFailed.
+    """
+    if stack.is_failed_creation and stack.is_protected:
+        with translate_aws_errors(f"removing the termination protection of stack {stack.name}"):
+            client = ctx.client("cloudformation")
+            client.update_termination_protection(EnableTerminationProtection=False, StackName=stack.id)
 
 
 def require_part(ctx: DeploymentContext, part: str) -> Stack:

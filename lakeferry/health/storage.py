@@ -18,11 +18,13 @@ BUCKET: Final = "bucket"
 #: What HEAD answers for a bucket, which has no body to say more in.
 _FOREIGN: Final = ("403", "Forbidden", "AccessDenied")
 _ABSENT: Final = ("404", "NoSuchBucket", "NotFound")
+#: It has no name of its own in S3's answers, and is refused as a constraint.
+_FIRST_REGION: Final = "us-east-1"
 _LISTED: Final = 1000
 _SHOWN: Final = 3
 _CREATE_AGAIN: Final = (
-    "What was in it is lost. Create it again: `aws s3api create-bucket --bucket {name} --region {region} "
-    "--create-bucket-configuration LocationConstraint={region}`; `lakeferry status --drift` then names the settings that it lacks"
+    "What was in it is lost. Create it again: `aws s3api create-bucket --bucket {name} --region {region}{constraint}`; "
+    "`lakeferry status --drift` then names the settings that it lacks"
 )
 
 
@@ -69,12 +71,13 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     """The bucket that Tableflow writes tables into."""
     state = _state(ctx, name)
     if state == "absent":
-        return group.fail(BUCKET, f"there is no bucket {name}", _CREATE_AGAIN.format(name=name, region=ctx.region))
+        constraint = "" if ctx.region == _FIRST_REGION else f" --create-bucket-configuration LocationConstraint={ctx.region}"
+        fix = _CREATE_AGAIN.format(name=name, region=ctx.region, constraint=constraint)
+        return group.fail(BUCKET, f"there is no bucket {name}", fix)
     if state == "foreign":
         foreign = f"{name} belongs to another account, or its policy denies you access"
         return group.fail(BUCKET, foreign, "Look at its owner and its policy", f"a bucket of account {ctx.account}")
-    # AWS's first region has no name of its own there.
-    region = ctx.client("s3").get_bucket_location(Bucket=name)["LocationConstraint"] or "us-east-1"
+    region = ctx.client("s3").get_bucket_location(Bucket=name)["LocationConstraint"] or _FIRST_REGION
     if region != ctx.region:
         fix = "Tableflow writes in the cluster's region only: move its objects away, delete it and create it again there"
         return group.fail(BUCKET, f"{name} is in {region}", fix, ctx.region)

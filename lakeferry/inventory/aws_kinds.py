@@ -193,7 +193,8 @@ KINDS: Final = (
     AwsKind(
         "budget", "AWS::Budgets::Budget", aws_listing.budgets,
         _call("budgets", "delete_budget", AccountId="{account}", BudgetName="{name}"),
-        Recognition(custom="<regional>", description=r"user:project\$<project>"),
+        # With digits of its notifications, or none if an earlier version created it.
+        Recognition(custom="<regional>(-[0-9a-f]{8})?", description=r"user:project\$<project>"),
     ),
     AwsKind(
         "topic", "AWS::SNS::Topic", aws_listing.topics, _call("sns", "delete_topic", TopicArn="{id}"),

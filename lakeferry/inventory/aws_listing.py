@@ -53,8 +53,12 @@ def pages(ctx: DeploymentContext, service: str, operation: str, **query: Any) ->
     client = ctx.client(service)
     if client.can_paginate(operation):
         yield from client.get_paginator(operation).paginate(**query)
-    else:
-        yield getattr(client, operation)(**query)
+        return
+    page: dict[str, Any] = getattr(client, operation)(**query)  # such as Athena's list_work_groups
+    yield page
+    while token := page.get("NextToken"):
+        page = getattr(client, operation)(**query, NextToken=token)
+        yield page
 
 
 def parse_tags(answer: Mapping[str, Any]) -> Tags:

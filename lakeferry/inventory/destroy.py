@@ -146,7 +146,8 @@ def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
 
 
 def _require_unprotected(ctx: DeploymentContext, policies: DeletionPolicies) -> None:
-    file, names = f"deployments/{ctx.stage}.toml", [stack.name for stack in policies.stacks if stack.is_protected]
+    protected = [stack for stack in policies.stacks if stack.is_protected and not stack.is_failed_creation]
+    file, names = f"deployments/{ctx.stage}.toml", [stack.name for stack in protected]
     if names:
         lift = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
         hint = (
@@ -240,6 +241,7 @@ class _StackDeletion:
     def _delete(self, stack: Stack, *, force: bool) -> Iterator[str]:
         client = self.ctx.client("cloudformation")
         if stack.status != "DELETE_IN_PROGRESS":
+            stacks.unprotect_failed_creation(self.ctx, stack)
             try:
                 client.delete_stack(StackName=stack.id, **({"DeletionMode": "FORCE_DELETE_STACK"} if force else {}))
             except ClientError as error:

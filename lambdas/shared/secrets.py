@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from lambdas.shared import errors
-from lambdas.shared.aws import aws_call, raise_instead
-from lambdas.shared.errors import NotFound
+from lambdas.shared.aws import DENIED, aws_call, raise_instead
+from lambdas.shared.errors import Denied, NotFound
 from lambdas.shared.redaction import ApiKey, Secret
 
 if TYPE_CHECKING:
@@ -39,8 +39,17 @@ class SecretStore:
 
     def read(self, secret_id: str, stage: str = CURRENT) -> dict[str, Secret]:
         """Return the value; empty if there is no value, or no such secret. Raises NotFound unless it is a JSON object."""
+
+        def denied(code: str) -> Denied:
+            why = "it doesn't exist, or the function may not read it or use its KMS key"
+            return Denied(errors.STORAGE, f"reading secret {secret_id}: {code} ({why})")
+
         try:
-            with aws_call(f"reading secret {secret_id}"), raise_instead((_MISSING,), KeyError):
+            with (
+                aws_call(f"reading secret {secret_id}"),
+                raise_instead((_MISSING,), KeyError),
+                raise_instead(DENIED, denied),
+            ):
                 text = str(self.client.get_secret_value(SecretId=secret_id, VersionStage=stage)["SecretString"])
         except KeyError:
             return {}

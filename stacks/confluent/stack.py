@@ -28,7 +28,7 @@ from stacks.confluent.streams import Streams
 from stacks.confluent.tables import Tableflow
 from stacks.constructs.cleanup import CleanupOnDestroy, may_drop_tables, may_empty
 from stacks.constructs.rotation import KeyRotation
-from stacks.constructs.secrets import StackSecrets, named_secret
+from stacks.constructs.secrets import StackSecrets, may_read_secret, named_secret
 from stacks.constructs.statements import allow, attach
 from stacks.constructs.vendor import VendorProvider
 from stacks.data import DataStack
@@ -114,7 +114,7 @@ class ConfluentStack(LakeferryStack):
             deployment=self.deployment,
             environment=_addresses(self) | {contract.CLOUD_KEY_SECRET: cloud_key},
             statements=[
-                allow("ReadCloudKey", ["secretsmanager:GetSecretValue"], [named_secret(self, cloud_key)]),
+                *may_read_secret(self, "CloudKey", named_secret(self, cloud_key)),
                 allow("WriteKeys", ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"], self.secrets.arns),
                 self.secrets.may_use_key(),
             ],
@@ -176,7 +176,7 @@ class ConfluentStack(LakeferryStack):
             deployment=self.deployment,
             secrets=self.secrets,
             environment=_addresses(self) | {contract.CLOUD_KEY_SECRET: cloud_key},
-            statements=[allow("ReadCloudKey", ["secretsmanager:GetSecretValue"], [named_secret(self, cloud_key)])],
+            statements=may_read_secret(self, "CloudKey", named_secret(self, cloud_key)),
         )
         for key in self.keys.all:
             rotation.rotate(key.secret, key.resource)

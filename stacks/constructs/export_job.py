@@ -18,7 +18,7 @@ from glue_jobs.contract import spark_settings
 from stacks import assets
 from stacks.base import own_arn
 from stacks.constructs.function import log_group
-from stacks.constructs.secrets import encryption_key, through
+from stacks.constructs.secrets import encryption_key, may_read_secret, through
 from stacks.constructs.statements import (
     ITS_KEYS,
     ONE_DATABASE,
@@ -164,6 +164,8 @@ class ExportJobs(Construct):
         code = [f"{bucket}/{one.s3_object_key}" for one in (self._script, self._zip)]
         return [
             allow("ReadTablesGlue", ["glue:GetTable"], glue_tables(self, self._database), why=ONE_DATABASE),
+            # Without ListBucket, S3 answers 403 instead of 404 for a file that Tableflow has removed.
+            allow("ListTablesS3", ["s3:ListBucket"], [self._lake.tableflow_arn]),
             allow("ReadTablesS3", ["s3:GetObject"], [f"{self._lake.tableflow_arn}/*"], why=ITS_KEYS),
             allow("ReadCode", ["s3:GetObject"], code),
         ]
@@ -181,18 +183,13 @@ class ExportJobs(Construct):
         ]
 
     def _may_read_key(self) -> list[Statement]:
-        """Allow reading the pseudonymisation key, if an export hashes columns.
-
-        The KMS key of a secret that existed before is not known. Secrets Manager names the secret that it decrypts to KMS.
-        """
+        """Allow reading the pseudonymisation key, if an export hashes columns."""
         if not any(self._contract(export).hashed for export in self._deployment.exports):
             return []
         secret, key = self._lake.pseudonym_secret_arn, self._lake.pseudonym_key_arn
-        only, why = through(self, "secretsmanager"), ""
         if not key:
-            key, why = own_arn(self, "kms", "key/*"), "The conditions allow one secret, through Secrets Manager only."
-            only["StringLike"] = {"kms:EncryptionContext:SecretARN": secret}
+            return may_read_secret(self, "Key", secret)
         return [
             allow("ReadKey", ["secretsmanager:GetSecretValue"], [secret]),
-            allow("DecryptKey", ["kms:Decrypt"], [key], only, why=why),
+            allow("DecryptKey", ["kms:Decrypt"], [key], through(self, "secretsmanager")),
         ]

@@ -105,3 +105,16 @@ def through(scope: Construct, service: str) -> dict[str, Any]:
 def named_secret(scope: Construct, name: str) -> str:
     """Return the pattern of a secret's ARN, for IAM only: Secrets Manager adds six characters to the name."""
     return own_arn(scope, "secretsmanager", f"secret:{name}-??????")
+
+
+def may_read_secret(scope: Construct, what: str, arn: str) -> list[Statement]:
+    """Allow reading a secret that the deployment did not create. `what` ends the statements' ids, `arn` may be a pattern.
+
+    The secret's KMS key is not known. Secrets Manager names the secret that it decrypts to KMS.
+    """
+    only = through(scope, "secretsmanager") | {"StringLike": {"kms:EncryptionContext:SecretARN": arn}}
+    why = "The conditions allow one secret, through Secrets Manager only."
+    return [
+        allow(f"Read{what}", ["secretsmanager:GetSecretValue"], [arn]),
+        allow(f"Decrypt{what}", ["kms:Decrypt"], [own_arn(scope, "kms", "key/*")], only, why=why),
+    ]

@@ -57,6 +57,16 @@ def test_a_deployment_needs_consent(operator):
     assert operator.stacks() == {}
 
 
+def test_a_first_creation_that_failed_is_repeated(operator):
+    """CDK protects the stack before it creates it, and CloudFormation doesn't delete a protected one."""
+    prefix, athena = operator.ctx.deployment.prefix, operator.ctx.client("athena")
+    athena.create_work_group(Name=prefix)
+    failed = operator.call("deploy", "--yes", code=5).document
+    assert (failed["code"], prefix in failed["message"]) == ("DEPLOY-FAILED", True)
+    assert operator.stacks() == {f"{prefix}-data": "ROLLBACK_COMPLETE"}
+    athena.delete_work_group(WorkGroup=prefix)
+
+
 def test_ctrl_c_does_not_stop_a_stack_that_is_being_created(operator):
     stack = f"{operator.ctx.deployment.prefix}-confluent"
     process = operator.clone.start(

@@ -566,6 +566,28 @@ def test_the_functions_that_fill_secrets_may_do_so_with_those_secrets_only(assem
                     assert "*" not in json.dumps(given), (part, name)
 
 
+def test_functions_may_decrypt_the_keys_that_people_stored_and_nothing_else(assembly):
+    """Whatever KMS key these secrets have: its ARN is not known, and the secret's name is in its encryption context."""
+    deployment, region = assembly.plan.deployment, assembly.plan.deployment.aws.region
+    readers = {
+        "confluent.ConfluentProviderFunctionRole": deployment.confluent.cloud_key_secret,
+        "confluent.KeyRotationFunctionRole": deployment.confluent.cloud_key_secret,
+        "snowflake.SnowflakeProviderFunctionRole": deployment.snowflake.key_secret,
+    }
+    key, secret = f"arn:aws:kms:{region}:{ACCOUNT}:key/theirs", f"arn:aws:secretsmanager:{region}:{ACCOUNT}:secret:"
+    for role, name in readers.items():
+        grants = [grant for grant in Reader(assembly).grants() if grant.role.startswith(role)]
+
+        def may(name, service="secretsmanager", grants=grants):
+            context = {
+                "kms:ViaService": f"{service}.{region}.amazonaws.com",
+                "kms:EncryptionContext:SecretARN": f"{secret}{name}-a1B2c3",
+            }
+            return any(grant.allows("kms:Decrypt", key, context) for grant in grants)
+
+        assert (may(name), may(f"{name}-2"), may(name, "s3")) == (True, False, False), role
+
+
 def test_secrets_have_no_value_and_their_key_is_in_the_same_stack(assembly):
     """I4. A key in another stack could be deleted first."""
     for (part, _), body in assembly.resources("AWS::SecretsManager::Secret").items():
@@ -632,5 +654,9 @@ def test_a_hundred_tables_and_fifty_exports_stay_within_the_limits_of_aws(large)
     for (part, name), body in large.resources("AWS::Lambda::Function").items():
         variables = body.get("Environment", {}).get("Variables", {})
         assert sum(len(key) + len(str(reader.text(value, part))) for key, value in variables.items()) <= 4096, name
+    for body in large.resources("AWS::SQS::QueuePolicy").values():
+        statements = body["PolicyDocument"]["Statement"]
+        assert len(statements) <= 20
+        assert sum("Condition" in statement for statement in statements) <= 10
     for (part, name), body in large.resources("AWS::Events::Rule").items():
         assert len(json.dumps(reader.text(body["EventPattern"], part))) <= 2048, name

@@ -101,6 +101,7 @@ def _others(assembly):
         "Confluent's Cloud key": f"{secret}lakeferry/confluent-cloud-key-abcdef",
         "Snowflake's deployer key": f"{secret}lakeferry/snowflake-deployer-abcdef",
         "a secret of another stage": f"{secret}{assembly.prefix}2/confluent/flink-abcdef",
+        "another KMS key": _arn(assembly, "kms") + "key/another",
         "another role": f"arn:aws:iam::{ACCOUNT}:role/another",
         "another log group": _arn(assembly, "logs") + "log-group:/another:*",
         "another stack": _arn(assembly, "cloudformation") + "stack/another/1",
@@ -180,6 +181,7 @@ DENIED = [
     ("ConfluentProviderFunctionRole", "iam:UpdateAssumeRolePolicy", "another role"),
     ("ConfluentProviderFunctionRole", "cloudformation:DescribeStacks", "another stack"),
     ("SnowflakeProviderFunctionRole", "secretsmanager:GetSecretValue", "Confluent's Cloud key"),
+    ("WatchRole", "kms:Decrypt", "another KMS key"),
     ("KeyRotationFunctionRole", "secretsmanager:GetSecretValue", "another secret"),
     ("Starter", "glue:StartJobRun", "another job"),
 ]

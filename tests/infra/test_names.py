@@ -68,6 +68,17 @@ def test_regions_share_no_name(dev, elsewhere):
     assert not names(dev) & names(elsewhere)
 
 
+def test_a_budget_that_is_replaced_has_another_name(dev, tmp_path):
+    """CloudFormation replaces a budget whose subscribers change, and creates the new one before it deletes the old one."""
+    (before,) = dev.resources("AWS::Budgets::Budget").values()
+    deployment = dev.plan.deployment
+    alerts = attrs.evolve(deployment.alerts, engineers=[*deployment.alerts.engineers, "another@example.com"])
+    changed = attrs.evolve(dev.plan, deployment=attrs.evolve(deployment, alerts=alerts))
+    (after,) = assembly_kit.synthesise(changed, tmp_path).resources("AWS::Budgets::Budget").values()
+    assert before["NotificationsWithSubscribers"] != after["NotificationsWithSubscribers"]
+    assert before["Budget"]["BudgetName"] != after["Budget"]["BudgetName"]
+
+
 #: The longest names that AWS accepts. Names of exports and topics have limits of their own, which are not tested here.
 LONGEST = {
     "stack": 128, "AWS::IAM::Role": 64, "AWS::Athena::WorkGroup": 128, "AWS::Scheduler::ScheduleGroup": 64,

@@ -7,7 +7,7 @@ import attrs
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack, StackResource
 from lakeferry.inventory import ownership, removal
-from lakeferry.inventory.aws_kinds import aws_kinds
+from lakeferry.inventory.aws_kinds import aws_kinds, matches
 from lakeferry.inventory.aws_listing import kms_descriptions
 from lakeferry.inventory.ownership import StackHistory, VendorNames
 
@@ -65,6 +65,15 @@ def test_keys_of_kms_are_known_by_what_the_templates_say_of_them(assembly):
     resources = [each for template in assembly.templates.values() for each in template["Resources"].values()]
     described = {each["Properties"]["Description"] for each in resources if each["Type"] == "AWS::KMS::Key"}
     assert described == set(kms_descriptions(assembly.plan.deployment))
+
+
+def test_a_budget_is_recognised_by_its_name_in_the_template(assembly):
+    """Also one of an earlier version, whose name had no digits at its end."""
+    (pattern,) = (kind.recognition.custom for kind in aws_kinds(assembly.plan.deployment) if kind.name == "budget")
+    (body,) = assembly.resources("AWS::Budgets::Budget").values()
+    earlier = assembly.plan.deployment.regional_prefix
+    names = (body["Budget"]["BudgetName"], earlier, f"{earlier}-of-others", f"{earlier}0123abcd")
+    assert [matches(pattern, name) for name in names] == [True, True, False, False]
 
 
 def test_a_name_is_known_by_the_stack_that_has_it(assembly):

@@ -10,6 +10,7 @@ import urllib.request
 import attrs
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from leftovers import QUEUE
 from stand_ins import Planter
 
@@ -216,6 +217,27 @@ def test_a_stack_that_fails_has_a_cause(ctx, stacks):
     cause = failure_causes.find(watch.new())
     assert cause is not None
     assert cause.where == f"CloudFormation::WaitCondition Wait in {name}"
+
+
+def test_a_protected_stack_whose_creation_failed_can_be_deleted(ctx, stacks):
+    name = f"{ctx.deployment.prefix}-data"
+    template = {"Resources": {"Queue": QUEUE, "Handle": HANDLE, "Wait": waiting(1)}}
+    stacks.client.create_stack(StackName=name, TemplateBody=json.dumps(template), EnableTerminationProtection=True)
+    await_end(stacks.client, name)
+    (stack,) = deployed.read(ctx).values()
+    assert (stack.status, stack.is_protected) == ("ROLLBACK_COMPLETE", True)
+    with pytest.raises(ClientError, match="TerminationProtection"):
+        stacks.client.delete_stack(StackName=name)
+    deployed.unprotect_failed_creation(ctx, stack)
+    stacks.delete(name)
+    assert deployed.read(ctx) == {}
+
+
+def test_a_protected_stack_that_was_created_stays_protected(ctx, stacks):
+    stacks.make("data", {"Queue": QUEUE}, protected=True)
+    (stack,) = deployed.read(ctx).values()
+    deployed.unprotect_failed_creation(ctx, stack)
+    assert next(iter(deployed.read(ctx).values())).is_protected
 
 
 def test_a_changed_resource_is_drift_and_an_unchanged_one_is_not(ctx, stacks):

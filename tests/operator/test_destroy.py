@@ -274,6 +274,16 @@ def test_a_protected_stack_is_refused_with_the_way_to_unprotect_it(ctx, stacks):
     assert stack in destroyed(ctx)["stacks"]
 
 
+def test_a_protected_stack_whose_creation_failed_is_destroyed(ctx, stacks):
+    """CDK protects a stack before it is created."""
+    name = f"{ctx.deployment.prefix}-data"
+    wait = {"Type": "AWS::CloudFormation::WaitCondition", "Properties": {"Handle": {"Ref": "Handle"}, "Timeout": "1"}}
+    template = {"Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"}, "Wait": wait}}
+    stacks.client.create_stack(StackName=name, TemplateBody=json.dumps(template), EnableTerminationProtection=True)
+    until(lambda: stacks.client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == "ROLLBACK_COMPLETE", PATIENCE)
+    assert name in destroyed(ctx)["stacks"]
+
+
 def test_a_protected_cluster_is_refused_whatever_the_file_says_now(ctx, stacks):
     stacks.make(
         "confluent", known=["lf1:kafka_cluster:KafkaCluster:0"], type="Custom::LakeferryKafkaCluster", deletion_protection="true"

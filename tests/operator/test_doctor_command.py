@@ -193,6 +193,15 @@ def test_buckets_that_the_file_names_must_be_free(ctx, broken):
     assert "another account" in of(storage.check_chosen_buckets(chosen))["Tableflow's bucket"][1]
 
 
+@pytest.mark.parametrize(("region", "constraint"), [("eu-west-1", "LocationConstraint=eu-west-1"), ("us-east-1", "")])
+def test_a_lost_bucket_can_be_created_with_the_command_that_is_shown(ctx, broken, region, constraint):
+    """S3 refuses us-east-1 as a constraint: it is where a bucket without one is (API reference, CreateBucket)."""
+    broken(AWS, method="HEAD", path="/lost", status=404)
+    command = storage.check_bucket(with_aws(ctx, region=region), confluent_to_aws.GROUP, "lost").fix.split("`")[1]
+    wanted = f"aws s3api create-bucket --bucket lost --region {region}"
+    assert command == wanted + (f" --create-bucket-configuration {constraint}" if constraint else "")
+
+
 def test_a_bucket_of_the_deployments_own_stack_passes(ctx, stacks):
     name = f"{ctx.deployment.prefix}-own"
     stacks.make("data", {"TableflowBucket": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}}})

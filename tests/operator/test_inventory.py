@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import attrs
 import boto3
 import pytest
@@ -9,7 +11,7 @@ from leftovers import LEDGER, QUEUE, SUFFIX, plant_at_vendors, plant_in_aws, tag
 from stand_ins import Planter, Stacks, show_bodies
 
 from lakeferry import inventory
-from lakeferry.inventory import AWS, CONFLUENT, ORPHAN, SNOWFLAKE, Verdict
+from lakeferry.inventory import AWS, CONFLUENT, ORPHAN, SNOWFLAKE, Verdict, aws_listing
 from lambdas.snowflake import sql
 from simulators.core.faults import FaultClient
 
@@ -294,6 +296,15 @@ def test_a_kind_that_may_not_be_listed_is_reported_and_the_others_are_listed(ctx
         ("queue", "can't be listed: AccessDeniedException")
     ]
     assert len([item for item in items if item.verdict is Verdict.ORPHANED]) == len(planted) - 1
+
+
+def test_every_page_of_workgroups_is_read(ctx, broken):
+    """AWS lists fifty at once, and botocore has no paginator for them."""
+    boto3.client("athena").create_work_group(Name=ctx.deployment.prefix)
+    page = {"WorkGroups": [{"Name": "primary"}], "NextToken": "the second page"}
+    target = {"x-amz-target": "AmazonAthena.ListWorkGroups"}
+    broken(AWS, headers=target, status=200, body=json.dumps(page), times=1)
+    assert {"primary", ctx.deployment.prefix} <= {one.name for one in aws_listing.workgroups(ctx)}
 
 
 def test_in_a_shared_environment_only_our_objects_are_listed(stand_ins):

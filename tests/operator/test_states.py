@@ -11,6 +11,7 @@ import attrs
 import boto3
 import pytest
 from aws_clients import policy
+from botocore.exceptions import ClientError
 from docs_reader import fences
 from handshake_environment import TOPIC
 from lake import ROOT
@@ -524,3 +525,22 @@ def test_the_role_for_ci_sees_what_the_root_user_sees(readers, deployer, deploye
         assert seen_by_role == seen_as_root
     lacking = {item.kind for item in inventory.collect(deployer("iam:ListRoles").ctx) if item.verdict is Verdict.UNKNOWN}
     assert lacking == {"role"}
+
+
+@pytest.mark.slow
+def test_the_role_for_ci_removes_the_protection_of_the_deployments_stacks_only(deployed, deployer):
+    """`deploy` does so where the first creation of a stack was rolled back."""
+    names = f"{deployed.ctx.deployment.prefix}-again", "stack-of-somebody-else"
+    root = boto3.client("cloudformation")
+    template = {"Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}}
+    for name in names:
+        root.create_stack(StackName=name, TemplateBody=json.dumps(template), EnableTerminationProtection=True)
+        root.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300})
+    role = deployer().ctx.client("cloudformation")
+    ids = [role.describe_stacks(StackName=name)["Stacks"][0]["StackId"] for name in names]
+    role.update_termination_protection(StackName=ids[0], EnableTerminationProtection=False)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        role.update_termination_protection(StackName=ids[1], EnableTerminationProtection=False)
+    for name in names:
+        root.update_termination_protection(StackName=name, EnableTerminationProtection=False)
+        root.delete_stack(StackName=name)

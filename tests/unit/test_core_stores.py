@@ -110,6 +110,19 @@ def test_a_secret_without_a_value_is_empty():
     assert missing.value.row.code == "AWS-SECRET-MISSING"
 
 
+def test_a_denied_secret_may_also_not_exist():
+    """AWS denies a name without its six characters where the role may read other secrets only, whether it exists or not."""
+
+    class Denying:
+        def get_secret_value(self, **asked):
+            raise refused("AccessDeniedException")
+
+    with pytest.raises(Denied) as denied:
+        SecretStore(Denying()).read_key("it")
+    reason = "it doesn't exist, or the function may not read it or use its KMS key"
+    assert denied.value.what == f"reading secret it: AccessDeniedException ({reason})"
+
+
 @pytest.mark.parametrize("value", ["canary", "[1]", '"canary"', "null", '{"apiKey": "canary"}'])
 def test_a_malformed_secret_is_reported_and_not_shown(value):
     with pytest.raises(NotFound) as raised:

@@ -191,6 +191,10 @@ def test_valid_expressions(valid):
         ("0 6 ? 13 MON *", "'13' is no month"),
         ("0 6 ? * MOND *", "'MOND' is no day of week"),
         ("0 6 ? * 8 *", "'8' is no day of week"),
+        ("0 6 ? * 2/2 *", "'2/2' is no day of week"),
+        ("0 6 ? * MON-FRI/2 *", "'MON-FRI/2' is no day of week"),
+        ("0 6 ? * */2 *", "'*/2' is no day of week"),
+        ("0 6 ? * SUN,2/3 *", "'SUN,2/3' is no day of week"),
         ("0 6 ? * MON 1969", "'1969' is no year"),
         ("*/0 6 ? * MON *", "is no minute"),
         ("0 6 0W * ? *", "'0W' is no day of month"),
@@ -207,7 +211,7 @@ def test_invalid_expressions_are_reported(wrong, expected_message):
 #: Parts of fields, valid or not.
 PARTS = st.one_of(
     st.sampled_from(
-        ["*", "?", "L", "LW", "15W", "0W", "31W", "32W", "2#5", "2#6", "6L", "0L", "MON-FRI", "FRI-MON", "JAN/2", "1-5/2"]
+        ["*", "?", "L", "LW", "15W", "0W", "31W", "32W", "2#5", "2#6", "6L", "0L", "MON-FRI", "FRI-MON", "JAN/2", "1-5/2", "*/2"]
     ),
     st.from_regex(r"[0-9*]{1,3}([-/,#][0-9A-Z]{1,3})?[LW]?", fullmatch=True),
 )

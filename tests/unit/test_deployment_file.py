@@ -251,6 +251,16 @@ WRONG = {
         "deployment.tags.team",
         "differs from Team in capitals only, and IAM takes both for one tag",
     ),
+    "more exports than the policies have room for": (
+        (
+            (
+                "[alerts]",
+                "".join(f'[[exports]]\ncontract = "e{n}"\ncron = "0 6 * * ? *"\nzone = "UTC"\n' for n in range(50)) + "[alerts]",
+            ),
+        ),
+        "exports",
+        "there are 51, and a deployment can have 50: the policies of the dead-letter queue and of the function that sends mails",
+    ),
     "nobody who gets alarms": (
         (('engineers = ["engineers@example.com"]', "engineers = []"),),
         "alerts.engineers",

@@ -12,6 +12,7 @@ import pytest
 from rotation_deployment import PATIENCE, Deployment
 from waiting import until
 
+from lambdas import contract
 from simulators.confluent.organization import Delays
 from simulators.confluent.server import ConfluentCloud
 
@@ -61,7 +62,7 @@ def options(words):
         word = words.pop(0)
         if not word.startswith("--"):
             file = word
-        elif word != "--cli-binary-format":
+        elif not word.startswith("--cli-"):
             given["".join(part.capitalize() for part in word[2:].split("-"))] = words.pop(0)
         else:
             words.pop(0)
@@ -106,3 +107,11 @@ def test_the_commands_print_what_the_page_shows(deployment):
         assert plain("" if printed is None else json.dumps(printed, indent=2)) == plain(below), command
     assert len(leaked) == 2
     assert deployment.live("kafka") == {deployment.key("kafka")}
+
+
+def test_the_commands_wait_for_as_long_as_the_function_may_run():
+    """With its default of 60 seconds, AWS's tool would call the function again while it runs."""
+    calls = [command for command, _ in shown() if "lambda invoke" in command]
+    waits = [int(seconds) for call in calls for seconds in re.findall(r"--cli-read-timeout (\d+)", call)]
+    assert len(waits) == len(calls) == 3
+    assert min(waits) > contract.ROTATION_TIMEOUT_SECONDS

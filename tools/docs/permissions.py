@@ -20,6 +20,7 @@ _AGGREGATES: Final = (
     "arn:aws:glue:<region>:<account>:database/<aggregates database>",
     "arn:aws:glue:<region>:<account>:table/<aggregates database>/*",
 )
+_TABLEFLOW_BUCKET: Final = ("arn:aws:s3:::<Tableflow bucket>",)
 _TABLEFLOW: Final = ("arn:aws:s3:::<Tableflow bucket>/*",)
 _BUCKET: Final = ("arn:aws:s3:::<bucket>",)
 _FILES: Final = ("arn:aws:s3:::<bucket>/<prefix>/*",)
@@ -43,6 +44,12 @@ class Grant:
 
 GRANTS: Final = (
     Grant("ReadTables", "glue:GetTable", _TABLES, "reading the table's metadata, before Spark and by Iceberg"),
+    Grant(
+        "ReadTables",
+        "s3:ListBucket",
+        _TABLEFLOW_BUCKET,
+        "a clear error where a snapshot expires during a run: without it S3 answers a file that is gone with 403 instead of 404",
+    ),
     Grant("ReadTables", "s3:GetObject", _TABLEFLOW, "metadata, manifests and data files of the pinned snapshot"),
     Grant(
         "ListFiles",
@@ -75,8 +82,8 @@ _PURPOSES: Final = {
 }
 _INTRO = """\
 What the role of an export needs, and nothing more. A test runs exports under exactly this policy in the embedded AWS, with IAM
-enforced, and shows that they fail without any one action but those that only clean up. It was not tested in a live
-account. `<cluster id>` is the Kafka cluster's id; `<prefix>` is `exports` unless you chose another one."""
+enforced, and shows that they fail without any one action but those that only clean up or explain an error. It was not tested in a
+live account. `<cluster id>` is the Kafka cluster's id; `<prefix>` is `exports` unless you chose another one."""
 _BESIDE = """\
 - **KMS.** Where a bucket or the secret is encrypted with a key of yours, the role also needs `kms:Decrypt` on that key, and
   `kms:GenerateDataKey` on the key of a bucket that it writes to.

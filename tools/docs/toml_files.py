@@ -98,6 +98,7 @@ _DEPLOYMENT_RULES: Final = {
     "snowflake_can_read_tables": "A table in Snowflake needs `[snowflake]`, Glue and write mode APPEND.",
     "snowflake_names_differ_from_the_deployers": "User and warehouse of the readers aren't the deployer's.",
     "exports_match_topics": "The export's topic is in the file and a table in Glue, and the contract fits the topic's schema.",
+    "exports_fit_into_policies": "There are 50 exports at most, because policies grow with each export, and AWS limits them.",
     "mails_reach_somebody_once": "`engineers` has an address, and no list has an address twice.",
     "grace_is_shorter_than_rotation": "`grace_days` is less than `every_days`.",
     "rows_outlive_windows": "For each export of the topic, `rows_days` is at least the length of a window in days, plus the days "

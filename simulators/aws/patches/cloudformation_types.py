@@ -5,7 +5,8 @@
   AWS::SecretsManager::RotationSchedule exists; stock refuses it. Drift detection finds a secret by its ARN; stock reports every
   secret as deleted. Source: template reference, AWS::SecretsManager::Secret and RotationSchedule.
 - cfn_types: AWS::Athena::NamedQuery, AWS::Budgets::Budget and AWS::Glue::SecurityConfiguration exist; a function keeps its
-  DeadLetterConfig. Stock refuses the first three and drops the last. Source: template reference of these types.
+  DeadLetterConfig. Another notification of a budget makes another budget, which can't have the name of the first. Stock refuses
+  the first three types and drops the last property. Source: template reference of these types.
 - cfn_properties: AWS::Scheduler::Schedule keeps ScheduleExpressionTimezone, StartDate, EndDate and KmsKeyArn, and fails if
   Scheduler refuses; AWS::Glue::Job keeps ExecutionProperty. Stock drops all of these, so that every schedule is in UTC. Source:
   template reference of these types.
@@ -120,6 +121,7 @@ def _secret_name(arn: str) -> str:
 TYPES = Patch("cfn_types")
 _QUERY: Final = "AWS::Athena::NamedQuery"
 _BUDGET: Final = "AWS::Budgets::Budget"
+_NOTIFICATIONS: Final = "NotificationsWithSubscribers"
 _SECURITY: Final = "AWS::Glue::SecurityConfiguration"
 _FUNCTION: Final = "AWS::Lambda::Function"
 
@@ -146,10 +148,12 @@ def create_budget(logical_id: str, props: dict[str, Any], stack_name: str) -> Pr
 
 @TYPES.provisions(_BUDGET, "update")
 def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Provisioned:
-    """Create the budget of the same name again, since notifications are create-only."""
-    delete_budget(physical_id, old)
-    new = {**new, "Budget": {**new["Budget"], "BudgetName": physical_id}}
-    call_service("budgets", "_create_budget", _budget_request("", new, stack_name))
+    """Change the budget. Its notifications are create-only: a change creates another one, and deletes this one afterwards."""
+    if new.get(_NOTIFICATIONS) != old.get(_NOTIFICATIONS):
+        created: Provisioned = create_budget(physical_id, new, stack_name)
+        return created
+    named = {**new, "Budget": {"BudgetName": physical_id} | new["Budget"]}
+    call_service("budgets", "_update_budget", {"NewBudget": _budget_request("", named, stack_name)["Budget"]})
     return physical_id, {}
 
 
@@ -187,7 +191,7 @@ def _budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> 
     budget.setdefault("BudgetName", f"{stack_name}-{logical_id}")
     if "BudgetLimit" in budget:
         budget["BudgetLimit"]["Amount"] = str(budget["BudgetLimit"]["Amount"])
-    for entry in wanted.get("NotificationsWithSubscribers", []):
+    for entry in wanted.get(_NOTIFICATIONS, []):
         entry["Notification"]["Threshold"] = float(entry["Notification"]["Threshold"])
     return wanted
 

@@ -101,20 +101,49 @@ def makes_named_queries(aws):
     return first == "SELECT 1" and stack.resource not in ids and stack.delete() == "DELETE_COMPLETE"
 
 
-@probe("cfn_types")
-def makes_budgets(aws):
-    limit = {"Amount": 100, "Unit": "USD"}
-    subscriber = {"SubscriptionType": "EMAIL", "Address": "engineers@example.com"}
+def budget(address, name=None, amount=100):
+    """Return the properties of a budget; CloudFormation chooses its name without one."""
     above = {"NotificationType": "ACTUAL", "ComparisonOperator": "GREATER_THAN", "Threshold": 80}
-    given = {
-        "Budget": {"BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": limit},
+    subscriber = {"SubscriptionType": "EMAIL", "Address": address}
+    limit = {"Amount": amount, "Unit": "USD"}
+    named = {"BudgetName": name} if name else {}
+    return {
+        "Budget": {"BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": limit, **named},
         "NotificationsWithSubscribers": [{"Notification": above, "Subscribers": [subscriber]}],
     }
-    stack, budgets = known(aws, "AWS::Budgets::Budget", **given), aws.client("budgets")
+
+
+def amounts(aws):
+    """Return the limit of each budget by its name."""
+    found = aws.client("budgets").describe_budgets(AccountId="000000000000").get("Budgets", [])
+    return {each["BudgetName"]: float(each["BudgetLimit"]["Amount"]) for each in found}
+
+
+@probe("cfn_types")
+def makes_budgets(aws):
+    stack = known(aws, "AWS::Budgets::Budget", **budget("engineers@example.com"))
+    return bool(stack) and amounts(aws)[stack.resource] == 100 and stack.delete() == "DELETE_COMPLETE"
+
+
+@probe("cfn_types")
+def a_budgets_limit_changes_in_place(aws):
+    stack = known(aws, "AWS::Budgets::Budget", **budget("a@example.com", "limited"))
     if stack is None:
         return False
-    result = budgets.describe_budget(AccountId="000000000000", BudgetName=stack.resource)["Budget"]["BudgetLimit"]
-    return float(result["Amount"]) == 100 and stack.delete() == "DELETE_COMPLETE"
+    changed = stack.update(**budget("a@example.com", "limited", amount=200))
+    return (changed, amounts(aws)["limited"], stack.delete()) == ("UPDATE_COMPLETE", 200, "DELETE_COMPLETE")
+
+
+@probe("cfn_types")
+def a_budget_with_other_notifications_is_another_budget(aws):
+    """Both exist for a while, so it can't have the name of the first."""
+    stack = known(aws, "AWS::Budgets::Budget", **budget("a@example.com", "first"))
+    if stack is None:
+        return False
+    refused = stack.update(**budget("b@example.com", "first", amount=200)), amounts(aws).get("first")
+    replaced = stack.update(**budget("b@example.com", "second", amount=200)), amounts(aws)
+    expected = ("UPDATE_ROLLBACK_COMPLETE", 100), ("UPDATE_COMPLETE", {"second": 200}), "DELETE_COMPLETE"
+    return (refused, replaced, stack.delete()) == expected
 
 
 @probe("cfn_types")
