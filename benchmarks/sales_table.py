@@ -85,7 +85,7 @@ def _files(rows: int, files: int) -> Iterator[pa.Table]:
         yield _file(random, offsets, int(first), int(last), rows)
 
 
-def _file(random: np.random.Generator, offsets: np.ndarray, first: int, last: int, rows: int) -> pa.Table:  # type: ignore[type-arg]
+def _file(random: np.random.Generator, offsets: np.ndarray, first: int, last: int, rows: int) -> pa.Table:
     count = last - first
     number = np.arange(first, last)
     # A correction repeats an order of the last few thousand with a new event.
@@ -114,7 +114,7 @@ def _file(random: np.random.Generator, offsets: np.ndarray, first: int, last: in
     return pa.table(columns).select(ARROW_SCHEMA.names).cast(ARROW_SCHEMA)
 
 
-def _people(order: np.ndarray, rows: int) -> dict[str, pa.Array]:  # type: ignore[type-arg]
+def _people(order: np.ndarray, rows: int) -> dict[str, pa.Array]:
     person = (_of_order(order, 3) * rows * 0.65).astype(np.int64)
     names = [f"First{n % 20:02} Last{n // 20:02}" for n in range(400)]
     house_number = pc.cast(pa.array((_of_order(person, 6) * 999).astype(np.int64)), pa.string())
@@ -128,14 +128,14 @@ def _people(order: np.ndarray, rows: int) -> dict[str, pa.Array]:  # type: ignor
     return {name: pc.if_else(pa.array(nulls[name]), None, values) for name, (values, _) in columns.items()}
 
 
-def _of_order(order: np.ndarray, salt: int) -> np.ndarray:  # type: ignore[type-arg]
+def _of_order(order: np.ndarray, salt: int) -> np.ndarray:
     """A number in [0, 1) that an order keeps in all its events."""
     mixed = (order.astype(np.uint64) + np.uint64(salt * 1_000_003)) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(32)
     return (mixed * np.uint64(0xD6E8FEB86659FD93) >> np.uint64(11)).astype(np.float64) / float(1 << 53)
 
 
-def _offsets(partition: np.ndarray, offsets: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _offsets(partition: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """The next offsets of each partition, counted on in `offsets`."""
     result = np.empty(len(partition), dtype=np.int64)
     for one in range(len(offsets)):
@@ -145,19 +145,19 @@ def _offsets(partition: np.ndarray, offsets: np.ndarray) -> np.ndarray:  # type:
     return result
 
 
-def _text(prefix: str, numbers: np.ndarray, width: int) -> pa.Array:  # type: ignore[type-arg]
+def _text(prefix: str, numbers: np.ndarray, width: int) -> pa.Array:
     return pc.binary_join_element_wise(prefix, pc.utf8_lpad(pc.cast(pa.array(numbers), pa.string()), width, "0"), "")
 
 
-def _pick(values: list[str], where: np.ndarray) -> pa.Array:  # type: ignore[type-arg]
+def _pick(values: list[str], where: np.ndarray) -> pa.Array:
     return pa.array(values).take(pa.array((where * len(values)).astype(np.int32)))
 
 
-def _cents(numbers: np.ndarray) -> pa.Array:  # type: ignore[type-arg]
+def _cents(numbers: np.ndarray) -> pa.Array:
     """Whole cents as decimal(10,2), by reading the same bytes with another scale."""
     whole = pa.array(numbers).cast(pa.decimal128(19, 0)).cast(pa.decimal128(10, 0))
     return pa.Array.from_buffers(pa.decimal128(10, 2), len(whole), whole.buffers())
 
 
-def _time(micros: np.ndarray) -> pa.Array:  # type: ignore[type-arg]
+def _time(micros: np.ndarray) -> pa.Array:
     return pa.array(micros + int(START.timestamp()) * _MICROS).cast(_ZONE)
