@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -43,9 +44,12 @@ class Lake:
         return str(arn)
 
     def forget_vendor_role(self, arn: str) -> None:
+        """Delete the role. A call before may have done so in part, if AWS's answer to it was lost."""
         iam, role = self.root.client("iam"), arn.rpartition("/")[2]
-        iam.delete_role_policy(RoleName=role, PolicyName=POLICY)
-        iam.delete_role(RoleName=role)
+        with suppress(iam.exceptions.NoSuchEntityException):
+            iam.delete_role_policy(RoleName=role, PolicyName=POLICY)
+        with suppress(iam.exceptions.NoSuchEntityException):
+            iam.delete_role(RoleName=role)
 
     def assume(self, vendor_role: str, role: str, external_id: str, region: str) -> Access:
         """Assume the customer's role as Confluent's, to act in `region`. Raises LakeRefused if the trust doesn't allow it."""

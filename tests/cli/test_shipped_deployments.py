@@ -61,9 +61,11 @@ def test_a_first_creation_that_failed_is_repeated(operator):
     """CDK protects the stack before it creates it, and CloudFormation doesn't delete a protected one."""
     prefix, athena = operator.ctx.deployment.prefix, operator.ctx.client("athena")
     athena.create_work_group(Name=prefix)
-    failed = operator.call("deploy", "--yes", code=5).document
+    failed = operator.call("deploy", "--yes", code=1).document
     assert (failed["code"], prefix in failed["message"]) == ("DEPLOY-FAILED", True)
     assert operator.stacks() == {f"{prefix}-data": "ROLLBACK_COMPLETE"}
+    (stack,) = operator.ctx.client("cloudformation").describe_stacks(StackName=f"{prefix}-data")["Stacks"]
+    assert stack["EnableTerminationProtection"]
     athena.delete_work_group(WorkGroup=prefix)
 
 

@@ -10,6 +10,7 @@ from confluent_lake import BUCKET_ACTIONS, GLUE_ACTIONS, OBJECT_ACTIONS, Lake
 from tableflow_kit import glue_catalog
 
 from simulators.confluent.server import ConfluentCloud
+from simulators.confluent.tableflow_lake import POLICY
 from simulators.confluent.tableflow_lake import Lake as VendorLake
 
 
@@ -171,6 +172,14 @@ def test_an_integration_in_use_stays(flowing):
     flowing.cloud.advance(60)
     flowing.org.control.delete(path, environment=flowing.environment)
     role = flowing.integration["config"]["iam_role_arn"].rpartition("/")[2]
+    assert role not in {each["RoleName"] for each in flowing.aws.iam.list_roles()["Roles"]}
+
+
+def test_an_integration_is_deleted_after_the_answer_to_a_first_attempt_was_lost(flowing):
+    """The attempt has removed the policy of Confluent's role."""
+    role = flowing.integration["config"]["iam_role_arn"].rpartition("/")[2]
+    flowing.aws.iam.delete_role_policy(RoleName=role, PolicyName=POLICY)
+    flowing.org.control.delete(f"/pim/v1/integrations/{flowing.integration['id']}", environment=flowing.environment)
     assert role not in {each["RoleName"] for each in flowing.aws.iam.list_roles()["Roles"]}
 
 
