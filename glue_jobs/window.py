@@ -327,7 +327,7 @@ def _publish(run: RunContext, window: Window, result: WindowResult, frame: Windo
             with run.phase(window, "keep aggregate"):
                 run.aggregates.write(location, window, outcome.manifest, frame.groups)
         except BaseException as error:
-            error.add_note(MAY_BE_WRITTEN)  # a later run then looks at the window, however old it is
+            error.add_note(MAY_BE_WRITTEN)  # a later run completes the table, however old the window is
             raise
     return _document(window, outcome.state, outcome.manifest)
 

@@ -32,7 +32,7 @@ SKIPPED = "skipped"
 _ATTEMPTS = 50
 #: Seconds. S3 answers 409 while another write of the same key is under way.
 _LONGEST_PAUSE = 1.0
-#: A note on an error.
+#: A note on an error after which the run can't say that the window is finished; see `may_be_written`.
 MAY_BE_WRITTEN = "The manifest may have been written, or may still be."
 
 

@@ -205,3 +205,11 @@ def test_the_job_has_the_documented_least_privileges(dev):
     assert given - wanted == {"logs:CreateLogStream", "logs:PutLogEvents"}
     assert wanted <= given
     assert not attrs.asdict(next(grant for grant in Reader(dev).grants() if grant.sid == "WriteFiles"))["conditions"]
+
+
+def test_statements_of_the_documented_policy_have_different_ids():
+    """IAM refuses a policy in which two have the same."""
+    from tools.docs import permissions
+
+    ids = [statement["Sid"] for statement in permissions.policy()["Statement"]]
+    assert len(set(ids)) == len(ids)

@@ -45,7 +45,7 @@ class Grant:
 GRANTS: Final = (
     Grant("ReadTables", "glue:GetTable", _TABLES, "reading the table's metadata, before Spark and by Iceberg"),
     Grant(
-        "ReadTables",
+        "ListTables",
         "s3:ListBucket",
         _TABLEFLOW_BUCKET,
         "a clear error where a snapshot expires during a run: without it S3 answers a file that is gone with 403 instead of 404",
@@ -75,6 +75,7 @@ GRANTS: Final = (
 )
 _PURPOSES: Final = {
     "ReadTables": "Each run.",
+    "ListTables": "Each run.",
     "ListFiles": "Each run.",
     "WriteFiles": "Each run.",
     "ReadKey": "Contracts that hash columns.",
