@@ -53,12 +53,12 @@ _SPARK = (
 class BySparkSession(LoadScopeScheduling):
     """Distributes tests to two processes (`-n 2`): tests that share a Spark session to one of them, all others by file.
 
-    Each resource type of the fault campaign is a group of its own, because it takes long and shares nothing with the others.
+    Each resource type of the fault campaign and every ten fault runs are a group of their own: they take long and share nothing.
     """
 
     def _split_scope(self, nodeid):
         file, _, test = nodeid.partition("::")
-        if file == "tests/vendors/test_every_fault.py":
+        if file in ("tests/vendors/test_every_fault.py", "tests/rehearsal/test_fault_runs.py"):
             return f"{file}[{test.partition('[')[2]}"
         if file.startswith(_SPARK):
             return "cluster" if "cluster" in test.partition("[")[2] else "spark"

@@ -31,9 +31,10 @@ def test_each_vendor_is_down_in_some_runs():
 
 
 @pytest.mark.deep
-@pytest.mark.timeout(4 * 3600)
-def test_thirty_runs_come_through_and_leave_nothing(tmp_path):
-    document = run.run_fault_campaign(Output(), "dev", range(30), out=tmp_path)
-    assert len(document["runs"]) == 30
-    assert all(count > 30 for count in document["hits"].values())
+@pytest.mark.timeout(2 * 3600)
+@pytest.mark.parametrize("first", [0, 10, 20])
+def test_thirty_runs_come_through_and_leave_nothing(first, tmp_path):
+    document = run.run_fault_campaign(Output(), "dev", range(first, first + 10), out=tmp_path)
+    assert len(document["runs"]) == 10
+    assert all(count > 10 for count in document["hits"].values())
     assert "0 orphans" in benchmark.page(document)
