@@ -127,7 +127,8 @@ class Tableflow:
     )
     snapshots_days: int = setting("Days for which old snapshots are kept.", default=7, minimum=1, maximum=3650)
     rows_days: int | None = setting(
-        "Days after which Tableflow removes rows; never, if it isn't set. No export may publish a window again after that.",
+        "Days after which Tableflow removes rows; never, if it isn't set. No export may publish a window again after that. Once "
+        "deployed, it can be changed, but not removed.",
         default=None,
         minimum=30,
         maximum=36500,

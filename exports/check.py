@@ -44,6 +44,7 @@ def rules(schema: TopicSchema) -> tuple[Rule[Contract], ...]:
         lambda contract: _fields_exist(contract, schema),
         lambda contract: _event_time_is_a_time(contract, schema),
         lambda contract: _expressions_are_sound(contract, schema),
+        lambda contract: _doubles_are_exact(contract, schema),
         lambda contract: _types_fit(contract, schema),
         lambda contract: _table_can_be_read(contract, schema),
         lambda contract: _personal_fields_are_treated(contract, schema),
@@ -83,18 +84,29 @@ def _expressions_are_sound(contract: Contract, schema: TopicSchema) -> Iterator[
             yield key, f"{word} may be the time of the run to Spark, so the same rows would differ. Compare it with text only"
 
 
-def _types_fit(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
-    def of_path(path: str) -> str | None:
-        return types.OF_FIELD.get(_kind(path, None, contract, schema) or "")
+def _doubles_are_exact(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
+    for expression in contract.expressions():
+        if expression.of in ("row", "group") and not any(_mistakes(expression.text, aggregate=True)):
+            yield from ((expression.key, wrong) for wrong in _inexact(expression.text, contract, schema))
 
+
+def _inexact(text: str, contract: Contract, schema: TopicSchema) -> list[str]:
+    return types.inexact(_tree(text), lambda column: _type_of(_path(column), contract, schema))
+
+
+def _type_of(path: str, contract: Contract, schema: TopicSchema) -> str | None:
+    return types.OF_FIELD.get(_kind(path, None, contract, schema) or "")
+
+
+def _types_fit(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     def of_column(column: exp.Column) -> str | None:
-        return of_path(_path(column))
+        return _type_of(_path(column), contract, schema)
 
     for index, column in enumerate(contract.column):
         text = column.expression or column.measure
-        if text and any(_mistakes(text, aggregate=True)):
+        if text and (any(_mistakes(text, aggregate=True)) or _inexact(text, contract, schema)):
             continue
-        type_ = types.type_of(_tree(text), of_column) if text else of_path(column.field or column.name)
+        type_ = types.type_of(_tree(text), of_column) if text else _type_of(column.field or column.name, contract, schema)
         if wrong := types.misfit(column, type_):
             yield f"column[{index}]", f"{column.name} {wrong}"
 

@@ -188,7 +188,12 @@ class Column:
 
 @attrs.frozen
 class Aggregate:
-    person_id: str | None = setting("The field whose distinct values count the people in a group.", default=None, form=PATH)
+    person_id: str | None = setting(
+        "The field whose distinct values count the people in a group. Case and blanks around a value make no other person, and "
+        "a blank value is nobody.",
+        default=None,
+        form=PATH,
+    )
     min_group_size: int = setting(
         "A group of fewer people is left out, and a second one where only one would be.", default=10, minimum=2
     )

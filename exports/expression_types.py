@@ -11,7 +11,7 @@ from typing import Final
 from sqlglot import exp
 
 from exports.contract import Column, Personal, decimal_type
-from exports.expressions import WINDOW_FIELDS
+from exports.expressions import CASTS_DOUBLE, SUMS_DOUBLES, WINDOW_FIELDS
 
 #: How Tableflow's tables hold an Avro type, or a field of Kafka's metadata.
 OF_FIELD: Final = {
@@ -87,6 +87,18 @@ def type_of(node: exp.Expr, of_column: Callable[[exp.Column], str | None]) -> st
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod():
             type_ = _arithmetic(of(node.left), of(node.right), divides=isinstance(node, exp.Div))
     return type_
+
+
+def inexact(tree: exp.Expr, of_column: Callable[[exp.Column], str | None]) -> list[str]:
+    """Return what the job would refuse about doubles, in words: aggregates that sum them, and casts of them to decimals."""
+    wrong = []
+    for node in tree.find_all(exp.Sum, exp.Avg, exp.Cast):
+        if type_of(node.this, of_column) == "double":
+            if not isinstance(node, exp.Cast):
+                wrong.append(SUMS_DOUBLES)
+            elif type_of(node, of_column) == "decimal" and not node.args.get("safe"):  # try_cast is safe
+                wrong.append(CASTS_DOUBLE)
+    return list(dict.fromkeys(wrong))
 
 
 def _number(text: str) -> str:

@@ -61,6 +61,13 @@ def why_forbidden(name: str) -> str:
     return f"{name}() is not among the functions a contract may use (docs/reference/expressions.md)"
 
 
+#: What is wrong with an aggregate of doubles, and with a cast of one, in words that follow the expression's name.
+SUMS_DOUBLES: Final = "sums doubles, and such a sum depends on the order of rows: cast to decimal inside the aggregate"
+CASTS_DOUBLE: Final = (
+    "casts a double to a decimal, by which NaN and infinity become null: write cast(cast(x as string) as decimal(12,2)), which "
+    "stops the run for them, or try_cast(x as decimal(12,2)), which gives null"
+)
+
 #: Words that Spark reads as functions without parentheses: they answer differently on each run or for each user.
 CLOCK_WORDS: Final = frozenset(
     "current_catalog current_database current_date current_schema current_time current_timestamp current_timezone "

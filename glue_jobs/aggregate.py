@@ -36,7 +36,7 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
     """Return one row a group of delivered lines, and rows that count events and lines left out."""
     delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
     person_id = contract.aggregate.person_id if contract.aggregate else None
-    counted = F.countDistinct(F.col(person_id)) if person_id else F.lit(None).cast("bigint")
+    counted = _count_people(F.col(person_id)) if person_id else F.lit(None).cast("bigint")
     # Measures see nothing but delivered lines: a filter may be what keeps them from dividing by zero. In the other groups all
     # fields are null, so that a measure could divide by a count of 0; it isn't computed there.
     guarded = {name: F.when(delivered, F.col(name)) for name in rows.columns if not name.startswith("$")}
@@ -55,6 +55,12 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
             *[F.when(delivered, value).alias(name) for name, value in measures.items()],
         )
     )
+
+
+def _count_people(id_: Column) -> Column:
+    """Count ids. Spellings of one id are one person, and a blank is nobody: to count too few shows less, not more."""
+    spelling = F.lower(F.btrim(id_.cast("string"), F.lit(" \t\r\n")))
+    return F.countDistinct(F.when(spelling != "", spelling))
 
 
 def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame:

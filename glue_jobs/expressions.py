@@ -6,6 +6,7 @@ makes of an expression must consist of known kinds of nodes only, so that a way 
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -16,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from exports.contract import Contract
-from exports.expressions import CLOCK_WORDS, WINDOW_FIELDS, forbidden, why_forbidden
+from exports.expressions import CASTS_DOUBLE, CLOCK_WORDS, SUMS_DOUBLES, WINDOW_FIELDS, forbidden, why_forbidden
 from glue_jobs import columns
-from glue_jobs.errors import BadInput
+from glue_jobs.errors import BadInput, SourceProblem
 
 #: Classes of Spark's unresolved expressions: operators, literals, fields, calls by name (whose names are checked),
 #: and the functions that have a syntax of their own.
@@ -81,6 +82,33 @@ def require_no_clock(contract: Contract, lines: DataFrame) -> None:
             "would differ from run to run",
             f"Write the time in digits, or use {' and '.join(WINDOW_FIELDS)}",
         )
+
+
+def require_exact(contract: Contract, lines: DataFrame) -> None:
+    """Raises SourceProblem for each sum of doubles, which depends on the order of rows, and for each cast of a double to a
+    decimal, by which NaN and infinity become null. `lines` are the exploded events before any filter.
+    """
+    problems = []
+    for label, frame in _analysed(contract, lines):
+        expressions: Any = frame._jdf.queryExecution().analyzed().expressions()
+        nodes = itertools.chain.from_iterable(_each(expressions.apply(index)) for index in range(expressions.size()))
+        problems += [f"{label} {wrong}" for wrong in dict.fromkeys(map(_inexact, nodes)) if wrong]
+    if problems:
+        raise SourceProblem(
+            "EXP-TYPE-CHANGED",
+            f"contract {contract.name}: " + "; ".join(problems),
+            "Correct the expression in the contract, and count up its version",
+        )
+
+
+def _inexact(node: Any) -> str | None:
+    kind = node.getClass().getSimpleName()
+    if kind not in ("Cast", "Sum", "Average") or node.children().apply(0).dataType().typeName() not in ("double", "float"):
+        return None
+    if kind != "Cast":
+        return SUMS_DOUBLES
+    is_strict = node.evalMode().toString() != "TRY"
+    return CASTS_DOUBLE if is_strict and node.dataType().typeName().startswith("decimal") else None
 
 
 def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:

@@ -22,7 +22,7 @@ from exports.windows import Window
 from glue_jobs import aggregate, columns, outcomes, ranges, source
 from glue_jobs.delivery import csv
 from glue_jobs.errors import SourceProblem
-from glue_jobs.expressions import require_no_clock
+from glue_jobs.expressions import require_exact, require_no_clock
 from glue_jobs.files import TableFiles, list_files
 from glue_jobs.source import PinnedTable
 
@@ -89,7 +89,9 @@ class ExportQuery:
                 f"table {self.table.database}.{self.table.name} does not fit the contract: " + "; ".join(wrong),
                 "Correct the type or the expression in the contract, and count up its version",
             )
-        require_no_clock(self.contract, to_lines(events, attrs.evolve(self.contract, filter=[]), F.lit(True)))
+        unfiltered = to_lines(events, attrs.evolve(self.contract, filter=[]), F.lit(True))
+        require_no_clock(self.contract, unfiltered)
+        require_exact(self.contract, unfiltered)
         return types
 
     def count_table(self) -> int:

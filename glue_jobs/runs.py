@@ -29,6 +29,9 @@ _DIED = ExportError(
 )
 #: A dead run is noticed by the next one or, if its time limit hasn't passed then, by one soon after.
 _LATEST = 20
+#: Runs that failed before they worked on a window tell nothing about windows, so that older ones are read: an hourly export
+#: may fail for three weeks.
+_MOST = 500
 #: Between the moment at which a run stops publishing and the one at which others remove its files: longer than the last
 #: write can take with all its retries (see store).
 _GRACE = timedelta(minutes=10)
@@ -146,10 +149,17 @@ def _is_over(record: dict[str, Any], now: datetime) -> bool:
 
 
 def latest(bucket: Bucket, export: str, run_ids: list[str]) -> list[dict[str, Any]]:
-    """Return records of the latest of these runs, oldest first. `run_ids` are in order, to the second."""
-    keys = [run_key(export, run_id) for run_id in run_ids[-_LATEST:]]
+    """Return records of the latest of these runs, oldest first, and of older ones until one worked on a window.
+
+    `run_ids` are in order, to the second.
+    """
+    records: list[dict[str, Any]] = []
     with ThreadPoolExecutor(8) as pool:  # the client keeps ten connections
-        records = [record[0] for record in pool.map(bucket.read_json, keys) if record]
+        for end in range(len(run_ids), max(len(run_ids) - _MOST, 0), -_LATEST):
+            keys = [run_key(export, run_id) for run_id in run_ids[max(end - _LATEST, 0) : end]]
+            records[:0] = [record[0] for record in pool.map(bucket.read_json, keys) if record]
+            if any(record["windows"] for record in records):
+                break
     return sorted(records, key=lambda record: str(record["started_at"]))
 
 
@@ -187,7 +197,7 @@ def unfinished(records: list[dict[str, Any]], *, keeps_table: bool) -> set[str]:
     found: set[str] = set()
     for record in records:
         for window in record["windows"]:
-            if not window.get("exit_code"):
+            if not window.get("exit_code") and window["state"] not in ("dry_run", "incomplete"):
                 found.discard(window["window"])
             if window.get("status") == "incomplete":
                 found.add(window["window"])

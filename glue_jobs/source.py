@@ -245,6 +245,9 @@ def require_fields(contract: Contract, table: PinnedTable) -> None:
             "Name a table that Tableflow writes: it calls them $$offset or cflt_metadata_offset, and so on",
         )
     problems = [problem for path in _named_fields(contract) if (problem := _problem(path, contract, table))]
+    event_time = contract.source.event_time
+    if event_time in table.fields and (type_ := table.fields[event_time].type) not in TIMESTAMPS:
+        problems.append(f"{event_time}, the event time, is {type_}, not a timestamp")
     problems += [f"{name} is the name of the export's own column" for name in WINDOW_FIELDS if name in table.fields]
     if contract.explode and contract.explode.alias in table.columns:
         problems.append(f"a field {contract.explode.alias} has the name that explode.as gives to an item")

@@ -192,6 +192,7 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
             run_id=run.record.id,
             status="incomplete" if incomplete else "empty" if empty else "complete",
             counts=counted,
+            events=sum(stored.report.events.get(name, 0) for name in manifest.OF_WINDOW),
             offsets=stored.report.offsets,
             stats=stats,
             checks=checks,

@@ -69,8 +69,12 @@ def lines(rows: pa.Table, columns: list[Column], delivery: Delivery) -> Lines:
                 values, long = _short(values)
                 cut += long
         cells.append(_cell(values, column, delivery, is_formula))
-        if len(cells) == 1:
-            is_formula = _is_formula(cells[0], column, delivery.null_text)
+        # Of lines split elsewhere, a cell begins where the file's first one does or, because spreadsheets drop a leading tab,
+        # at any tab.
+        if len(cells) == 1 or delivery.delimiter == "\t":
+            signed = _is_formula(cells[-1], column, delivery.null_text)
+            if pc.any(signed).as_py():
+                is_formula = signed if is_formula is None else pc.or_(is_formula, signed)
     cells[-1] = _joined([_filled(cells[-1], delivery.null_text), RECORD_END])
     joined = pc.binary_join_element_wise(*cells, delivery.delimiter, null_handling="replace", null_replacement=delivery.null_text)
     return Lines(_bytes(joined), cut, replaced)
@@ -109,17 +113,15 @@ def _is_free_text(column: Column) -> bool:
     return column.type == "text" and not is_hash
 
 
-def _is_formula(first: pa.ChunkedArray, column: Column, null_text: str) -> pa.ChunkedArray | None:
-    """Find rows whose first cell is unguarded and begins with a sign: a negative number, or a missing value's text such as "-".
+def _is_formula(cell: pa.ChunkedArray, column: Column, null_text: str) -> pa.ChunkedArray:
+    """Find rows whose cell is unguarded and begins with a sign: a negative number, or a missing value's text such as "-".
 
     A spreadsheet that splits elsewhere would make one formula of such a row, were its texts not quoted.
     """
     missing = re.match(_FORMULA, null_text) is not None
     if _is_free_text(column):
-        signed = pc.and_(pc.is_null(first), missing)
-    else:
-        signed = pc.fill_null(pc.match_substring_regex(first, f"^{_FORMULA}"), missing)
-    return signed if pc.any(signed).as_py() else None
+        return pc.and_(pc.is_null(cell), missing)
+    return pc.fill_null(pc.match_substring_regex(cell, f"^{_FORMULA}"), missing)
 
 
 def _guarded(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -18,6 +18,8 @@ from glue_jobs.source import PinnedTable
 Manifest = dict[str, Any]
 
 FORMAT = 1
+#: Outcomes of events that lie in the window.
+OF_WINDOW: Final = ("kept", "duplicates", "filtered")
 #: Excel shows no more rows of a sheet than this, the header among them.
 EXCEL_ROWS = 1_048_576
 
@@ -58,6 +60,8 @@ class WindowResult:
     run_id: str
     status: str
     counts: dict[str, Any]
+    #: All events in the window with one of the outcomes OF_WINDOW, also where `counts` withholds them.
+    events: int
     offsets: dict[str, list[int]]
     stats: FileStats
     checks: list[CheckResult]
@@ -142,14 +146,13 @@ def lost_events(current: Manifest, result: WindowResult) -> bool:
     rows are replaced by key, or the contract has another version, the two can't be compared. Nor can they where the window is
     applied after deduplication: the counts are of the whole table, from which retention may remove events of other windows.
     """
-    before, now = current["rows"]["events"], result.counts["events"]
+    before = current["rows"]["events"]
     contract = result.contract
     if contract.window.filter_stage == "after_deduplication" or current["contract"]["version"] != contract.version:
         return False
-    if before is None or now is None or result.table.upserts:
+    if before is None or result.table.upserts:
         return False
-    names = ("kept", "duplicates", "filtered")
-    fewer = sum(now[name] for name in names) < sum(before[name] for name in names)
+    fewer = result.events < sum(before[name] for name in OF_WINDOW)
     firsts = {partition: ends["min"] for partition, ends in current["source"]["offsets"].items()}
     return fewer or any(
         partition not in result.offsets or result.offsets[partition][0] > first for partition, first in firsts.items()

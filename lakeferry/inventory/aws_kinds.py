@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 
 from deployments.model import Deployment
-from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.context import PARTS, DeploymentContext
 from lakeferry.inventory import aws_listing
 from lakeferry.inventory.aws_listing import PSEUDONYM_KMS_KEY, PSEUDONYM_SECRET, AwsResource, list_by, read_description
 from lakeferry.inventory.model import Item
@@ -128,7 +128,9 @@ _NAMED: Final = Recognition("<generated>", "<truncated>")
 _TAGGED: Final = Recognition(custom=".*", needs_tags=True)
 #: A job's argument for the beginning of its log groups' names.
 _LOG_PREFIX: Final = "--custom-logGroup-prefix"
-_ALARMS: Final = "|".join([*contract.METRIC_DIMENSIONS, contract.UNMEASURED, "DeadLetters", "[A-Za-z]+Errors"])
+_ALARMS: Final = "|".join(
+    [*contract.METRIC_DIMENSIONS, contract.UNMEASURED, "DeadLetters", f"(?:{'|'.join(PARTS)})-[A-Za-z]+Errors"]
+)
 
 #: In the order of their removal. A type that isn't in the table goes with what it is attached to.
 KINDS: Final = (

@@ -10,7 +10,7 @@ import attrs
 from lakeferry.plan import references, replacement
 from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.references import ResourceId
-from lakeferry.plan.templates import TemplateResource
+from lakeferry.plan.templates import TemplateResource, resources_of
 from lambdas.confluent import errors
 
 
@@ -32,7 +32,7 @@ def find(comparison: Comparison, changes: Sequence[Change]) -> list[Refusal]:
         for change in changes
         if (before := comparison.before(change.resource)) and (reason := _by_confluent(before, change))
     ]
-    return [*_exports_in_use(comparison, changes), *by_confluent]
+    return [*_exports_in_use(comparison, changes), *by_confluent, *_because_of_tables_and_records(comparison, changes)]
 
 
 def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
@@ -70,9 +70,35 @@ def _by_confluent(before: TemplateResource, change: Change) -> str:
         old, new = (int(_value(one, "partitions")) for one in (before, after))
         if new < old:
             return f"partitions can't be lowered from {old} to {new}. {errors.CANT_CHANGE.remedy}"
+    if after.kind == "tableflow_topic" and _value(before, "data_retention_ms") and not _value(after, "data_retention_ms"):
+        return f"rows_days can't be removed, but can be 36500, a hundred years. {errors.CANT_CHANGE.remedy}"
     if after.kind == "kafka_cluster" and _value(before, "max_ecku") and not _value(after, "max_ecku"):
         return f"max_ecku can't be removed. {errors.CANT_CHANGE.remedy}"
     return ""
+
+
+def _because_of_tables_and_records(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
+    """Return changed topics whose table would have to be written in another mode, and removed schemas whose topic stays."""
+    wanted = [one for stack in comparison.wanted for one in resources_of(stack.name, stack.template)]
+    stay = {(one.kind, str(one.properties.get("topic"))) for one in wanted if comparison.before(one)}
+    for change in changes:
+        one, before = change.resource, comparison.before(change.resource)
+        if before and one.kind == "topic" and change.action is Action.UPDATE:
+            compacts = ["compact" in str((each.properties.get("config") or {}).get("cleanup.policy")) for each in (before, one)]
+            if compacts[0] != compacts[1] and ("tableflow_topic", str(one.properties["topic"])) in stay:
+                yield Refusal(
+                    one,
+                    "its cleanup.policy decides how Tableflow writes, and that can't change while Tableflow is on. Remove "
+                    "[topics.tableflow], deploy, then change the policy and add it again: the new table begins with the records "
+                    "that the topic still has",
+                )
+        topic = str(one.properties.get("subject", "")).removesuffix("-value")
+        if one.kind == "schema" and change.action is Action.DELETE and ("topic", topic) in stay:
+            yield Refusal(
+                one,
+                f"topic {topic} stays, and nobody could read its records without the schema. Let Datagen write another topic, or "
+                "remove this one first",
+            )
 
 
 def _value(resource: TemplateResource, name: str) -> str:

@@ -229,6 +229,10 @@ class SchemaProps(Properties[SchemaOutputs]):
         "Whether deleting the resource deletes the subject permanently. Otherwise it can be restored.",
         default=False,
     )
+    adopt: bool = prop(
+        "Whether a subject that exists is taken over, as one that a connector registered. It is never deleted permanently.",
+        default=False,
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if self.schema_type != "PROTOBUF":

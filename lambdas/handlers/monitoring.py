@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -69,10 +69,14 @@ def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
         return {"measured": len(measured) - sum(map(len, failed.values())), "unmeasured": failed}
 
 
-def clients(settings: Settings, clock: Clock, left: float) -> Clients:
-    def session() -> Session:
-        return Session(Deadline(clock, clock.time() + left * _SHARE))
+def sessions(clock: Clock, left: float) -> Callable[[], Session]:
+    """Return a function that begins a vendor's session, with its share of the time that is `left`."""
+    end = clock.time() + left
+    return lambda: Session(Deadline(clock, min(clock.time() + left * _SHARE, end)))
 
+
+def clients(settings: Settings, clock: Clock, left: float) -> Clients:
+    session = sessions(clock, left)
     return Clients(
         lake=lambda database: GlueTables(_client("glue"), _client("s3"), database, clock.time),
         tableflow=TableflowTables(lambda: tableflow(settings, session(), clock)),

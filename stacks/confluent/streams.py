@@ -91,6 +91,8 @@ class Streams(Construct):
                 subject=f"{topic.name}-value",
                 schema=_compact(text),
                 delete_permanently=not self._loaded.deployment.keeps_data,
+                # In an environment of the deployment's own, an existing subject is what Datagen registered for the topic before.
+                adopt=self._loaded.deployment.confluent.environment_id is None,
             ),
         ).after(*self._accounts.rights[REGISTRY])
         return [created, schema]

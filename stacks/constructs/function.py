@@ -75,12 +75,12 @@ class PythonFunction(Construct):
 
     def _alarm(self, deployment: Deployment, purpose: str) -> None:
         """Create the alarm in the function's own stack: an alarm in another one would prevent deleting the function."""
-        name = "".join(self.node.path.split("/")[1:])
+        stack, name = Stack.of(self).stack_name, "".join(self.node.path.split("/")[1:])
         alarm(
             self,
             "ErrorsAlarm",
             topic=sns.Topic.from_topic_arn(self, "AlarmTopic", own_arn(self, "sns", alarm_topic_name(deployment))),
-            name=f"{deployment.prefix}-{name}Errors",
+            name=f"{stack}-{name}Errors",
             description=f"Function {name} failed ({purpose}). `lakeferry logs` shows why",
             metric=self.function.metric_errors(period=Duration.minutes(5), statistic="Sum"),
         )

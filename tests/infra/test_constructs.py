@@ -138,4 +138,4 @@ def test_a_secret_rotates_once_it_is_filled(stack, provider, deployment):
         for body in Template.from_stack(stack).find_resources("AWS::CloudWatch::Alarm").values()
         if "Rotation" in body["Properties"]["AlarmName"]
     ]
-    assert alarm == f"{deployment.prefix}-KeyRotationFunctionErrors"
+    assert alarm == f"{stack.stack_name}-KeyRotationFunctionErrors"

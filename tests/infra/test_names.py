@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import assembly_kit
 import attrs
 import pytest
@@ -33,17 +35,18 @@ GLOBAL = {"AWS::IAM::Role", "AWS::S3::Bucket", "AWS::CloudWatch::Dashboard", "bu
 
 
 def names(assembly):
-    """Return (type, name, region or "") of every named resource and of every stack."""
+    """Return (type, name, region or "") of every named resource and of every stack. No two have the same."""
     region = assembly.plan.deployment.aws.region
-    found = {("stack", f"{assembly.prefix}-{part}") for part in assembly.templates}
+    found = [("stack", f"{assembly.prefix}-{part}") for part in assembly.templates]
     for kind, key in NAMES.items():
         for (part, _), body in assembly.resources(kind).items():
             if key in body:
-                found.add((kind, Reader(assembly).text(body[key], part)))
+                found.append((kind, Reader(assembly).text(body[key], part)))
     for (part, _), body in assembly.resources("AWS::Glue::Database").items():
-        found.add(("database", Reader(assembly).text(body["DatabaseInput"]["Name"], part)))
+        found.append(("database", Reader(assembly).text(body["DatabaseInput"]["Name"], part)))
     for body in assembly.resources("AWS::Budgets::Budget").values():
-        found.add(("budget", body["Budget"]["BudgetName"]))
+        found.append(("budget", body["Budget"]["BudgetName"]))
+    assert [each for each, count in Counter(found).items() if count > 1] == []
     return {(kind, name, "" if kind in GLOBAL else region) for kind, name in found}
 
 

@@ -77,10 +77,11 @@ def test_a_single_small_group_hides_all_counts(run):
 
 
 def test_people_are_counted_once_and_null_is_not_a_person(lake):
-    """Twenty visits of four people are four people; visits without a person count as none."""
+    """Twenty visits of four people are four people; spellings of an id are one person, and a null or blank one is nobody."""
     lake.commit(
         VISITS,
         *({"id": f"a{n}", "at": MONDAY, "who": f"p{n % 4}", "region": "few", "spent": 1} for n in range(20)),
+        *({"id": f"s{n}", "at": MONDAY, "who": who, "region": "few", "spent": 1} for n, who in enumerate(["", " ", " P1\t"])),
         *({"id": f"b{n}", "at": MONDAY, "who": None, "region": "nobody", "spent": 1} for n in range(20)),
         *({"id": f"c{n}", "at": MONDAY, "who": f"p{n}", "region": "many", "spent": 1} for n in range(5)),
     )

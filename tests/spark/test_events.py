@@ -126,6 +126,13 @@ def test_a_time_without_a_zone_is_in_the_windows_zone(lake, stage):
     assert run.manifest()["rows"]["events"]["outside_window"] == 2
 
 
+def test_a_date_is_no_event_time(lake):
+    """Spark would take it for midnight in UTC, whatever the window's zone."""
+    lake.commit(topic_of(("day", {"type": "int", "logicalType": "date"})), {"id": "a", "at": MONDAY, "day": MONDAY.date()})
+    with pytest.raises(SourceProblem, match="day, the event time, is date, not a timestamp"):
+        lake.export(contract(column("id"), source={"event_time": "day"}))
+
+
 def test_a_key_with_bytes_that_are_not_utf_8_is_delivered(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 2))
     table = f"lake.`{lake.target.database}`.things"

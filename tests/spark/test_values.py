@@ -208,6 +208,7 @@ def only(*ids):
 
 
 SUMMED = {"no_persons_because": "Numbers only."}
+EXACT = "cast(cast(real as string) as decimal(12,2))"
 
 
 @pytest.mark.sampled(3)
@@ -224,6 +225,7 @@ SUMMED = {"no_persons_because": "Numbers only."}
         ("EXP-DIVISION", [column("x", "integer", expression="1 % whole")], ["none"], {}),
         ("EXP-CAST", [column("x", "date", expression="cast(id as date)")], ["none"], {}),
         ("EXP-TYPE-CHANGED", [column("x", "decimal(12,2)", measure="sum(real)")], ["none"], {"aggregate": SUMMED}),
+        ("EXP-CAST", [column("x", "decimal(12,2)", measure=f"max({EXACT})")], ["nan", "none"], {"aggregate": SUMMED}),
     ],
     ids=[
         "NaN",
@@ -236,6 +238,7 @@ SUMMED = {"no_persons_because": "Numbers only."}
         "remainder of zero",
         "no date",
         "sum of doubles",
+        "NaN by way of text",
     ],
 )
 def test_a_value_that_cannot_be_exact_stops_the_run(limits, capfd, code, columns, ids, more):
@@ -244,6 +247,29 @@ def test_a_value_that_cannot_be_exact_stops_the_run(limits, capfd, code, columns
     assert limits.published() == limits.keys("exports/things/data/") == []
     assert not any(id_ in run.window()["reason"] for id_ in ids)
     assert "SQLSTATE" not in "".join(capfd.readouterr()), "Spark's own message has the value"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("cast(cast(sum(real) as string) as decimal(12,2))", "sums doubles"),
+        ("cast(try_avg(real * 2) as decimal(12,2))", "sums doubles"),
+        ("sum(cast(real / 2 as decimal(12,2)))", "NaN and infinity become null"),
+        ("sum(try_cast(real as decimal(12,2)))", None),
+        (f"sum({EXACT})", None),
+    ],
+)
+def test_a_measure_of_doubles_is_exact_or_refused(limits, text, problem):
+    columns = column("at", "timestamp"), column("x", "decimal(12,2)", measure=text)
+    run = limits.export(contract(*columns, filter=only("none"), aggregate=SUMMED), "--dry-run", "true")
+    assert run.state() == ("failed" if problem else "dry_run")
+    assert problem is None or problem in run.window()["reason"]
+
+
+def test_a_filter_that_would_take_infinity_for_nothing_is_refused(limits):
+    rule = {"where": "cast(real as decimal(12,2)) >= 0", "reason": "the case at hand"}
+    run = limits.export(contract(column("id"), filter=[rule]))
+    assert (run.window()["code"], "NaN and infinity become null" in run.window()["reason"]) == ("EXP-TYPE-CHANGED", True)
 
 
 #: What Spark 4 would answer otherwise than Spark 3.5, by its defaults.

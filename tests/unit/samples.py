@@ -100,8 +100,9 @@ def inspected(rows_of: Contract, content: bytes) -> FileStats:
     return verify_file("exports/file.csv", io.BytesIO(stored), [part], rows_of, header)
 
 
-def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **changes) -> WindowResult:
+def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, counted=None, **changes) -> WindowResult:
     """Return a window with these rows, in which every event was kept. `changes` replace fields."""
+    counted = counted or counts(len(rows), aggregated=rows_of.aggregate is not None)
     window = window_of(day, rows_of.window)
     stats = inspected(rows_of, csv_bytes(rows_of, rows))
     ending = ".csv.gz" if rows_of.delivery.gzip else ".csv"
@@ -112,7 +113,8 @@ def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, **chan
         table=pinned(window, rows_of.source.topic),
         run_id=RUN,
         status="complete" if rows else "empty",
-        counts=counts(len(rows), aggregated=rows_of.aggregate is not None),
+        counts=counted,
+        events=sum(counted["events"][name] for name in manifest.OF_WINDOW),
         offsets={"0": [100, 100 + len(rows)]},
         stats=stats,
         checks=[*implied_checks(rows_of, stats), *map(passed, rows_of.check)],
@@ -155,7 +157,7 @@ def weekly_sales(orders: int = 400, **changes) -> WindowResult:
     counted = counts(orders, duplicates=61, outside_window=50_633, filtered=23, invalid_event_time=2, null_key=1)
     counted["lines"] |= {"of_kept_events": len(rows), "delivered": len(rows)}
     known = {
-        "counts": counted,
+        "counted": counted,
         "previous_window": previous("2026-W45", 1_154, **{"line_total EUR": "61274.20", "quantity": "3411"}),
     }
     return delivered(contracts.load("weekly_sales"), rows, **known | changes)
@@ -168,7 +170,7 @@ def sales_by_region(**changes) -> WindowResult:
     counted["groups"] = {"shown": 12, "suppressed": 2}
     before = previous("2026-W45", 12, **{"sales EUR": "118290.42", "pieces": "0", "discounted_lines": "1"})
     return delivered(
-        contracts.load("weekly_sales_by_region"), region_rows(), **{"counts": counted, "previous_window": before} | changes
+        contracts.load("weekly_sales_by_region"), region_rows(), **{"counted": counted, "previous_window": before} | changes
     )
 
 

@@ -362,6 +362,7 @@ TYPED = topic_schema.from_avro(
     },
     "sales",
 )
+SUMS_DOUBLES, CASTS_DOUBLE = "sums doubles, and such a sum depends on the order of rows", "NaN and infinity become null"
 SUM_OF_DOUBLES = "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
 
 
@@ -377,11 +378,14 @@ def type_findings(column: str, *, more: str = "", schema=TYPED) -> list[str]:
 @pytest.mark.parametrize(
     ("type_", "origin", "expected_message"),
     [
-        ("decimal(12,2)", 'measure = "sum(metres)/1000"', SUM_OF_DOUBLES),
+        ("decimal(12,2)", 'measure = "sum(metres)/1000"', SUMS_DOUBLES),
+        ("decimal(12,2)", 'measure = "cast(cast(sum(metres) as string) as decimal(12,2))"', SUMS_DOUBLES),
+        ("decimal(12,2)", 'measure = "sum(cast(metres / 2 as decimal(18,3)))"', CASTS_DOUBLE),
+        ("decimal(12,2)", 'measure = "sum(try_cast(metres as decimal(18,3)))"', None),
         ("decimal(12,2)", 'measure = "sum(seats) / 1000"', SUM_OF_DOUBLES),
         ("decimal(12,2)", 'measure = "avg(seats)"', SUM_OF_DOUBLES),
-        ("decimal(12,2)", 'measure = "sum(metres) filter (where seats > 1)"', SUM_OF_DOUBLES),
-        ("decimal(12,2)", 'measure = "sum(cast(metres as decimal(18,3)))/1000"', None),
+        ("decimal(12,2)", 'measure = "sum(metres) filter (where seats > 1)"', SUMS_DOUBLES),
+        ("decimal(12,2)", 'measure = "sum(cast(cast(metres as string) as decimal(18,3)))/1000"', None),
         ("decimal(12,2)", 'measure = "sum(seats * fare)"', None),
         ("decimal(12,2)", 'measure = "avg(fare) + 1"', None),
         ("integer", 'measure = "sum(seats)"', None),
@@ -402,6 +406,12 @@ def test_a_type_that_a_run_would_refuse_is_reported(type_, origin, expected_mess
     more = '[aggregate]\nno_persons_because = "x"\n' if "measure" in origin else ""
     found = type_findings(f'type = "{type_}"\n{origin}', more=more)
     assert found == [] if expected_message is None else [expected_message in message for message in found] == [True], found
+
+
+def test_a_filter_that_would_take_infinity_for_nothing_is_reported():
+    more = '[[filter]]\nwhere = "cast(metres as decimal(12,2)) >= 0"\nreason = "r"\n'
+    (message,) = type_findings('type = "text"\nfrom = "id"', more=more)
+    assert CASTS_DOUBLE in message
 
 
 def test_a_topic_with_a_time_of_day_is_reported():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from confluent_context import CLUSTER, ENV, IN_CLUSTER, LKC, NAME, context, listing, spec, wrote
 
@@ -198,6 +199,16 @@ def test_update(server, now, wanted, sent):
     there(server, **now)
     tableflow_topic.update(context(server), tableflow_spec(**wanted), "trades")
     assert wrote(server) == ([(f"PATCH {TOPIC}", {"spec": {**PLACE, **sent}})] if sent else [])
+
+
+def test_rows_that_expire_can_not_be_kept_for_ever_again(server):
+    """A rollback changes nothing, and must not fail."""
+    there(server, config={"data_retention_ms": "2592000000"})
+    before = context(server, previous=tableflow_spec(data_retention_ms="2592000000"))
+    with pytest.raises(Refused, match="data_retention_ms of Tableflow topic trades can't be removed"):
+        tableflow_topic.update(before, tableflow_spec(), "trades")
+    tableflow_topic.update(attrs.evolve(before, rolling_back=lambda: True), tableflow_spec(), "trades")
+    assert wrote(server) == []
 
 
 @pytest.mark.parametrize("wanted", [{"provider_integration_id": "cspi-2"}, {"storage": "managed"}])

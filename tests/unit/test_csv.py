@@ -180,6 +180,15 @@ def test_a_negative_number_and_the_text_after_it_are_no_formula(delimiter):
     assert bytes(csv_line.lines(table, columns, form).data).decode().replace(delimiter, "|") == '-|"1+SUM(A1)"\r\nx|y\r\n'
 
 
+@pytest.mark.parametrize("first", [None, "x;"])
+def test_a_negative_number_behind_a_tab_and_the_text_after_it_are_no_formula(first):
+    """Split at semicolons, a cell begins with the tab, which spreadsheets drop."""
+    columns = [column("t", nullable=True), column("n", "integer"), column("u")]
+    table = pa.table({"t": pa.array([first, first], pa.string()), "n": [-5, 5], "u": ["*1", "*1"]})
+    data = bytes(csv_line.lines(table, columns, delivery(delimiter="\t")).data)
+    assert [row.split("\t")[2] for row in data.decode().split("\r\n")[:-1]] == ['"*1"', "*1"]
+
+
 def test_the_documented_way_to_remove_the_guard_is_correct():
     page = (ROOT / "docs" / "how-to" / "read-the-result.md").read_text(encoding="utf-8")
     code = page.split("## The exact text")[1].split("```python\n")[1].split("```")[0]

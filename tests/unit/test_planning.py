@@ -135,6 +135,7 @@ def with_properties(templates, logical_id, **properties):
 
 
 STATEMENT, OTHER = "StockTradesWithTotalsStatement", "CREATE TABLE x AS SELECT 1"
+COMPACTED = {"cleanup.policy": "compact"}
 
 
 @pytest.mark.parametrize(
@@ -146,6 +147,11 @@ STATEMENT, OTHER = "StockTradesWithTotalsStatement", "CREATE TABLE x AS SELECT 1
         ("KafkaCluster", {"max_ecku": "4"}, {"max_ecku": None}, "max_ecku can't be removed"),
         ("KafkaCluster", {"max_ecku": "4"}, {"max_ecku": 2}, ""),
         ("KafkaCluster", {}, {"max_ecku": 2}, ""),
+        ("StockTradesTable", {"data_retention_ms": "2592000000"}, {"data_retention_ms": None}, "rows_days can't be removed"),
+        ("StockTradesTable", {"data_retention_ms": "2592000000"}, {"data_retention_ms": "7776000000"}, ""),
+        ("StockTradesTopic", {}, {"config": COMPACTED}, "cleanup.policy decides how Tableflow writes"),
+        ("StockTradesTopic", {"config": COMPACTED}, {"config": None}, "cleanup.policy decides how Tableflow writes"),
+        ("StockTradesTopic", {}, {"config": {"retention.ms": "1000"}}, ""),
         (STATEMENT, {}, {"sql": OTHER}, "its text can't be changed: Tableflow reads stock_trades_with_totals"),
         (STATEMENT, {}, {"sql": OTHER, "tableflow_topics": None}, "its text can't be changed"),
         (STATEMENT, {"tableflow_topics": None}, {"sql": OTHER, "tableflow_topics": ["x"]}, "its text can't be changed"),
@@ -158,6 +164,23 @@ def test_what_confluent_can_not_change_can_not_be_deployed(templates, logical_id
     found = refused(deployed, with_properties(deployed, logical_id, **after))
     assert list(found) == ([logical_id] if reason else [])
     assert reason in found.get(logical_id, "")
+
+
+def test_the_policy_of_a_topic_without_a_table_may_change(templates):
+    deployed = with_properties(templates, "StockTradesTable", topic="others")
+    assert refused(deployed, with_properties(deployed, "StockTradesTopic", config=COMPACTED)) == {}
+
+
+@pytest.mark.parametrize(("leaves", "expected"), [(["Schema"], ["StockTradesSchema"]), (["Schema", "Topic"], [])])
+def test_the_schema_of_records_that_stay_can_not_be_removed(templates, leaves, expected):
+    deployed, after = copy.deepcopy(templates), copy.deepcopy(templates)
+    subject = {"kind": "schema", "subject": "stock_trades-value", "ServiceToken": "arn"}
+    for each in (deployed, after):
+        resources_of(each, "confluent")["StockTradesSchema"] = {"Type": "Custom::LakeferrySchema", "Properties": subject}
+    for name in leaves:
+        del resources_of(after, "confluent")[f"StockTrades{name}"]
+    found = {name for name, reason in refused(deployed, after).items() if "its records" in reason}
+    assert found == set(expected)
 
 
 def test_a_replaced_topic_may_have_fewer_partitions(templates):

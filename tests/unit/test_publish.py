@@ -437,6 +437,14 @@ def test_a_window_that_no_longer_fails_does_not_count_as_tried(location):
     assert runs.tried(latest(location)) == {"b": "run-1"}
 
 
+def test_runs_that_failed_before_their_first_window_hide_no_earlier_one(location):
+    for number in range(3):
+        run(location, f"run-1{number}", state="done", windows=[{"window": f"w{number}", "state": "published"}])
+    for number in range(70):
+        run(location, f"run-2{number:02}", state="failed")
+    assert [record["windows"][0]["window"] for record in latest(location) if record["windows"]] == ["w0", "w1", "w2"]
+
+
 def test_files_of_earlier_generations_stay(location):
     for number, name in enumerate("abc"):
         leave(location, name)

@@ -15,6 +15,7 @@ import attrs
 import boto3
 import pytest
 from botocore.stub import Stubber
+from resource_environment import ManualClock
 
 from lambdas import contract
 from lambdas.confluent import telemetry
@@ -27,7 +28,7 @@ from lambdas.monitoring.checks import Check, checks_of, emit, run_checks
 from lambdas.monitoring.measurements import once
 from lambdas.monitoring.settings import Monitored, MonitoredExport, MonitoredTable
 from lambdas.shared.clock import Deadline, SystemClock
-from lambdas.shared.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError, OutOfTime
 from lambdas.shared.http import Session
 from lambdas.shared.log import open_log
 from lambdas.shared.redaction import ApiKey, Secret
@@ -258,6 +259,17 @@ def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aw
     )
     connections = monitoring.clients(_settings(parsed), SystemClock(), 0)
     assert {check.metric for check in checks_of(parsed, connections)} == set(contract.METRIC_DIMENSIONS)
+
+
+def test_no_vendor_gets_time_after_the_end():
+    """Two vendors have used up their shares of 105 seconds; the third one has 21 left, not another 42."""
+    clock = ManualClock()
+    new_session = monitoring.sessions(clock, 105)
+    clock.now += 84
+    third = new_session()
+    clock.now += 20.5
+    with pytest.raises(OutOfTime):
+        third.call("GET", "http://127.0.0.1:9")
 
 
 def _settings(parsed):

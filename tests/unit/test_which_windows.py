@@ -110,6 +110,8 @@ FAILED = {"state": "failed", "exit_code": 9}
         ([record(("a", INCOMPLETE), ("b", COMPLETE))], False, {"a"}),
         ([record(("a", INCOMPLETE)), record(("a", COMPLETE))], False, set()),
         ([record(("a", INCOMPLETE)), record(("a", FAILED))], False, {"a"}),
+        ([record(("a", INCOMPLETE)), record(("a", {"state": "dry_run", "status": "complete"}))], False, {"a"}),
+        ([record(("a", INCOMPLETE)), record(("a", {"state": "incomplete"}))], False, {"a"}),
         ([record(("a", FAILED | {"may_be_published": True}))], False, set()),
         ([record(("a", FAILED | {"may_be_published": True}))], True, {"a"}),
         ([record(("a", FAILED | {"may_be_published": True})), record(("a", FAILED))], True, {"a"}),

@@ -39,6 +39,16 @@ def test_an_existing_subject_is_neither_changed_nor_deleted(org, compatibility):
     assert schemas.levels == {}
 
 
+def test_a_subject_that_a_connector_registered_is_adopted_and_stays_restorable(org):
+    schemas, given = registry(org)
+    schemas.register(SUBJECT, Schema("AVRO", SCHEMA, ()))
+    one = org.resource("schema", "It", adopt="true", delete_permanently="true", **given)
+    assert one.create()["version"] == "2"
+    one.delete()
+    assert schemas.subjects(deleted=False) == []
+    assert schemas.subjects(deleted=True) == [SUBJECT]
+
+
 def test_a_subject_that_somebody_created_after_ours_was_deleted_is_kept(org):
     schemas, given = registry(org)
     one = org.resource("schema", "It", delete_permanently="true", **given)

@@ -175,7 +175,8 @@ def new_alarm(deployment):
     (shipped,) = [
         body["Properties"]
         for body in resources
-        if body["Type"] == "AWS::CloudWatch::Alarm" and body["Properties"]["AlarmName"].endswith("-KeyRotationFunctionErrors")
+        if body["Type"] == "AWS::CloudWatch::Alarm"
+        and body["Properties"]["AlarmName"].endswith("-confluent-KeyRotationFunctionErrors")
     ]
     given = {name: value for name, value in shipped.items() if not name.endswith("Actions") and name != "Tags"}
     (dimension,) = shipped["Dimensions"]

@@ -104,6 +104,7 @@ def _result(contract: Contract, day: date, rows: int, previous: dict[str, Any] |
         run_id=_RUN,
         status="complete" if rows else "empty",
         counts=_counts(contract, stats),
+        events=6913,
         offsets={"0": [1097, 2380]},
         stats=stats,
         checks=[CheckResult(check.id, check.severity, check.message, 0)],

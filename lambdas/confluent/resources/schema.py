@@ -1,7 +1,8 @@
 """A subject of Schema Registry: its latest schema and, if wanted, its compatibility level.
 
 A registry may be shared, and a subject doesn't name its owner. So a subject belongs to the resource only if it didn't exist when
-the resource was created, which a note records. Any other subject is refused at create, and never changed or deleted.
+the resource was created, which a note records. Any other subject is refused at create, and never changed or deleted, unless the
+template says `adopt`, because nobody else uses the registry.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = SchemaProps
 TIMEOUT_SECONDS: Final = 1800.0
-#: A note, set by the search before the create: "new", or "restored" if the registry still has versions of a deleted subject.
-#: Those may be somebody else's, so they are never deleted permanently.
+#: A note, set by the search before the create: "new", or "restored" if the registry still has versions of a deleted subject or
+#: the subject was adopted. Those may be somebody else's, or needed to read a topic, so they are never deleted permanently.
 _CREATED: Final = "subject"
 
 
@@ -59,7 +60,7 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
-    """Return the subject. Raises Refused if it exists and the resource didn't create it."""
+    """Return the subject. Raises Refused if it exists, the resource didn't create it, and it isn't to be adopted."""
 
     def look() -> list[str]:
         plane = _plane(context, spec)
@@ -68,9 +69,9 @@ def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[st
             return [spec.subject] if listed else []
         exists = _latest(plane, spec) is not None
         if _CREATED not in context.notes:
-            if exists:
+            if exists and not spec.adopt:
                 raise Refused(confluent_errors.FOREIGN_SUBJECT, f"subject {spec.subject}")
-            context.notes[_CREATED] = "restored" if _is_listed(plane, spec, deleted=True) else "new"
+            context.notes[_CREATED] = "restored" if exists or _is_listed(plane, spec, deleted=True) else "new"
         return [spec.subject] if exists else []
 
     if context.deleting and _CREATED not in context.notes:

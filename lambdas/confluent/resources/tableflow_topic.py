@@ -67,11 +67,15 @@ def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs
 
 def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
     actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
+    before, current = context.previous, get_path(actual, "spec", "config")
+    was_set = isinstance(before, TableflowTopicProps) and before.data_retention_ms is not None
+    if was_set and spec.data_retention_ms is None and not context.rolling_back():
+        # The API has no value for "never", and keeps what isn't sent.
+        raise Refused(confluent_errors.CANT_CHANGE, f"data_retention_ms of Tableflow topic {object_id} can't be removed")
     wanted = _storage(spec)
     if any(text(actual, "spec", "storage", name) != value for name, value in wanted.items()):
         raise ReplacementRequired(errors.OUTDATED, f"Tableflow of topic {object_id} writes to other storage")
     changes: dict[str, Any] = {}
-    current = get_path(actual, "spec", "config")
     if config := {name: value for name, value in _config(spec).items() if not _is(get_path(current, name), value)}:
         changes["config"] = config
     if set(get_path(actual, "spec", "table_formats") or []) != set(_formats(spec)):

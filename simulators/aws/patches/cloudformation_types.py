@@ -5,8 +5,9 @@
   AWS::SecretsManager::RotationSchedule exists; stock refuses it. Drift detection finds a secret by its ARN; stock reports every
   secret as deleted. Source: template reference, AWS::SecretsManager::Secret and RotationSchedule.
 - cfn_types: AWS::Athena::NamedQuery, AWS::Budgets::Budget and AWS::Glue::SecurityConfiguration exist; a function keeps its
-  DeadLetterConfig. Another notification of a budget makes another budget, which can't have the name of the first. Stock refuses
-  the first three types and drops the last property. Source: template reference of these types.
+  DeadLetterConfig. Another notification of a budget makes another budget, which can't have the name of the first. An
+  alarm isn't created where one of its name exists. Stock refuses the first three types, drops the property, and overwrites the
+  alarm. Source: template reference of these types; user guide, "Name type".
 - cfn_properties: AWS::Scheduler::Schedule keeps ScheduleExpressionTimezone, StartDate, EndDate and KmsKeyArn, and fails if
   Scheduler refuses; AWS::Glue::Job keeps ExecutionProperty. Stock drops all of these, so that every schedule is in UTC. Source:
   template reference of these types.
@@ -161,6 +162,15 @@ def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], st
 def delete_budget(physical_id: str, props: dict[str, Any]) -> None:
     if physical_id in ministack("services.budgets")._budgets:
         call_service("budgets", "_delete_budget", {"BudgetName": physical_id})
+
+
+@TYPES.provisions("AWS::CloudWatch::Alarm", "create", original=True)
+def create_alarm(original: Callable[..., Provisioned], logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
+    if props.get("AlarmName") in ministack("services.cloudwatch")._alarms:
+        raise ProvisioningFailed(
+            f"Resource of type 'AWS::CloudWatch::Alarm' with identifier '{props['AlarmName']}' already exists."
+        )
+    return original(logical_id, props, stack_name)
 
 
 @TYPES.provisions(_SECURITY, "create")

@@ -147,6 +147,17 @@ def a_budget_with_other_notifications_is_another_budget(aws):
 
 
 @probe("cfn_types")
+def creates_no_second_alarm_of_a_name(aws):
+    about = {"Namespace": "N", "MetricName": "M", "Period": 60, "EvaluationPeriods": 1, "Threshold": 1, "Statistic": "Sum"}
+    about |= {"AlarmName": f"alarm-{next(_numbers)}", "ComparisonOperator": "GreaterThanThreshold"}
+    one, other = (Stack(aws, "AWS::CloudWatch::Alarm", **about) for _ in range(2))
+    changed = one.update(**about | {"Threshold": 2})
+    alarms = aws.client("cloudwatch").describe_alarms(AlarmNames=[one.resource])["MetricAlarms"]
+    found = other.status, changed, [alarm["Threshold"] for alarm in alarms]
+    return found == ("ROLLBACK_COMPLETE", "UPDATE_COMPLETE", [2.0])
+
+
+@probe("cfn_types")
 def makes_security_configurations(aws):
     name = f"security-{next(_numbers)}"
     bookmarks = {"JobBookmarksEncryptionMode": "CSE-KMS", "KmsKeyArn": aws.arn("kms", "key/1")}
