@@ -52,7 +52,8 @@ deployments:
 # What takes hours: the long campaigns, and all tests of the job on executors of their own. Names each test as it ends.
 nightly:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
-	@$(BIN)/python -m pytest -vv -n 2 --no-loadscope-reorder -m 'deep or simulators'
+	@$(BIN)/python -m pytest -vv -n 3 -m deep tests/rehearsal
+	@$(BIN)/python -m pytest -vv -n 2 --no-loadscope-reorder -m 'deep or simulators' --ignore tests/rehearsal
 	@$(BIN)/python -m pytest -vv -m 'not deep' tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 
 lint: setup
