@@ -46,7 +46,6 @@ class KafkaClusterOutputs(NamedTuple):
     rbac_resource_name: str
     schema_registry_id: str
     schema_registry_endpoint: str
-    schema_registry_resource_name: str
 
 
 @properties

@@ -29,10 +29,6 @@ class AwsRefused(Exception):
         super().__init__(message)
         self.code = code
 
-    @property
-    def denied(self) -> bool:
-        return self.code in DENIED
-
 
 @attrs.frozen
 class Access:

@@ -135,15 +135,6 @@ def test_a_delete_with_an_invented_id_finds_the_object_by_its_name(toys):
     assert toys.shop.things == {}
 
 
-def test_nothing_is_written_where_nothing_differs(toys):
-    toy = toys.resource(size="2")
-    toy.create()
-    before = len(toys.shop.writes())
-    toy.update(size=2)
-    toy.update(size=" 2 ".strip())
-    assert len(toys.shop.writes()) == before
-
-
 def test_what_somebody_changed_manually_is_repaired(toys):
     toy = toys.resource(size="2")
     toy.create()

@@ -30,16 +30,6 @@ def account(prepared):
     lakeside.remove_roles()
 
 
-def test_the_handshake_completes_and_tables_follow(account):
-    properties = account.trust_properties()
-    account.make("snowflake_trust", "Trust", **properties, namespace=NAMESPACE)
-    account.make("snowflake_database", "Database", name="LAKE")
-    account.make("snowflake_schema", "Schema", database="LAKE", name="RAW")
-    where = {"database": "LAKE", "schema": "RAW", "volume": properties["volume"], "integration": properties["integration"]}
-    made = account.make("snowflake_iceberg_table", "Table", name="THINGS", table="things", **where)
-    assert made == {"name": "THINGS", "full_name": "LAKE.RAW.THINGS"}
-
-
 def test_the_external_ids_are_ours_and_differ(account):
     properties = account.trust_properties()
     assert properties["volume_external_id"] != properties["integration_external_id"]

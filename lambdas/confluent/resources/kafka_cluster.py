@@ -50,7 +50,6 @@ def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs |
         "rbac_resource_name": crn.cluster(scope),
         "schema_registry_id": text(registry, "id"),
         "schema_registry_endpoint": text(registry, "spec", "http_endpoint"),
-        "schema_registry_resource_name": text(registry, "metadata", "resource_name"),
     }
 
 
