@@ -167,9 +167,12 @@ class FaultRun:
             self._compare(name)
 
     def _retry(self, cdk: Cdk, report: Reporter) -> None:
-        """Deploy again; destroy first if CloudFormation can't update a stack in its present state."""
+        """Deploy again, as `lakeferry deploy` does; destroy first if CloudFormation can't update a stack in its present state."""
+        ctx = self.harness.ctx
         if _stuck(self.harness):
             self._destroy(report)
+        for stack in stacks.read(ctx).values():
+            stacks.continue_rollback(ctx, stack, report)
         cdk.deploy(report)
 
     def _destroy(self, report: Reporter) -> None:

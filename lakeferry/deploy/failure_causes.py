@@ -41,8 +41,7 @@ STATES: Final = {
     "ROLLBACK_COMPLETE": "rolled back; the next deployment creates it again",
     "ROLLBACK_FAILED": "not all of it could be removed again; `lakeferry destroy --plan` shows what is left",
     "UPDATE_ROLLBACK_COMPLETE": "rolled back to its state before",
-    "UPDATE_ROLLBACK_FAILED": "partly rolled back: fix what stopped the rollback, then `aws cloudformation "
-    "continue-update-rollback --stack-name {stack}`",
+    "UPDATE_ROLLBACK_FAILED": "partly rolled back; `lakeferry deploy` continues the rollback, then deploys",
     "CREATE_FAILED": "partly created; `lakeferry destroy --plan` shows what exists",
     "DELETE_FAILED": "partly deleted; `lakeferry destroy` continues",
     "REVIEW_IN_PROGRESS": "not started",

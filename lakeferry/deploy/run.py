@@ -113,8 +113,10 @@ def _require_confirmed(output: Output, ctx: DeploymentContext, plan: Plan, *, ye
 
 def _run(output: Output, ctx: DeploymentContext, cdk: Cdk, plan: Plan) -> None:
     phases = {phase.stack: phase for phase in plan.phases}
-    for stack in stacks.read(ctx).values():
-        stacks.unprotect_failed_creation(ctx, stack)
+    with output.step("Looking at the stacks") as report:
+        for stack in stacks.read(ctx).values():
+            stacks.unprotect_failed_creation(ctx, stack)
+            stacks.continue_rollback(ctx, stack, report)
     with translate_aws_errors("reading the stacks"):
         watch = stacks.EventWatch(ctx.client("cloudformation"), ctx.stacks)
     with output.step(f"Deploying {ctx.deployment.prefix}") as report:

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from lakeferry.deployment.context import PARTS, DeploymentContext
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
+from lakeferry.output import Reporter
 from lambdas.custom_resources import request
 from lambdas.custom_resources.request import Identity
 
@@ -25,6 +26,9 @@ _INACTIVE: Final = ("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DE
 _CREATION_FAILED: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
 #: How many deleted stacks of a name are read. CloudFormation remembers them for 90 days.
 _MOST_DELETED: Final = 3
+#: Seconds between two looks at a rollback, and its limit: a custom resource may take an hour, and others wait for it.
+_POLL: Final = 5.0
+_ROLLBACK_PATIENCE: Final = 3 * 3600.0
 _FUNCTION: Final = "AWS::Lambda::Function"
 _STACK: Final = "AWS::CloudFormation::Stack"
 
@@ -176,6 +180,27 @@ def unprotect_failed_creation(ctx: DeploymentContext, stack: Stack) -> None:
         with translate_aws_errors(f"removing the termination protection of stack {stack.name}"):
             client = ctx.client("cloudformation")
             client.update_termination_protection(EnableTerminationProtection=False, StackName=stack.id)
+
+
+def continue_rollback(ctx: DeploymentContext, stack: Stack, report: Reporter) -> None:
+    """Roll back what is left of an update whose rollback failed too: CloudFormation accepts no deployment before that is done.
+
+    Waits up to three hours. Raises CommandFailed.
+    """
+    if stack.status != "UPDATE_ROLLBACK_FAILED":
+        return
+    client, clock = ctx.client("cloudformation"), ctx.clock
+    with translate_aws_errors(f"continuing the rollback of stack {stack.name}"):
+        client.continue_update_rollback(StackName=stack.id)
+        until, current = clock.time() + _ROLLBACK_PATIENCE, describe(ctx, stack.id)
+        while current and current.is_in_progress and clock.time() < until:
+            report(f"{stack.name}: continuing its rollback")
+            clock.sleep(_POLL)
+            current = describe(ctx, stack.id)
+    if current is None or current.status != "UPDATE_ROLLBACK_COMPLETE":
+        status = current.status if current else DELETED
+        hint = "The events of the stack in the CloudFormation console say which resource stops it. Fix that, then deploy again"
+        raise CommandFailed("DEPLOY-FAILED", f"the rollback of stack {stack.name} failed again; it is {status}", hint)
 
 
 def require_part(ctx: DeploymentContext, part: str) -> Stack:

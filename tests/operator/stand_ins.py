@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
+import zipfile
 from pathlib import Path
 
 import attrs
@@ -160,7 +162,7 @@ _ANSWERS = """
 import json, urllib.request
 def handler(event, context):
     given = event["ResourceProperties"]
-    refused = event["RequestType"] == "Delete" and given.get("refuses") == "yes"
+    refused = event["RequestType"] in ("Update", "Delete") and given.get("refuses") == "yes"
     if event["RequestType"] == "Delete" and given.get("waits") == "yes":
         return
     body = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
@@ -187,7 +189,10 @@ class Stacks:
     def make(
         self, part, resources=None, known=(), *, refuses=(), protected=False, outputs=None, type="Custom::Lakeferry", **more
     ):
-        """Create a stack and return its name. `known` are physical ids of custom resources; deleting those of `refuses` fails."""
+        """Create a stack and return its name.
+
+        `known` are physical ids of custom resources; changing or deleting those of `refuses` fails.
+        """
         name = f"{self.ctx.deployment.prefix}-{part}"
         function = {
             "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": _TRUST}},
@@ -226,6 +231,15 @@ class Stacks:
         )
         self.client.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300})
         return name
+
+    def correct(self, name):
+        """Make the function of custom resources refuse nothing any more."""
+        function = self.client.describe_stack_resource(StackName=name, LogicalResourceId="Answers")["StackResourceDetail"]
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("index.py", _ANSWERS.replace('== "yes"', '== "never"'))
+        changed = {"FunctionName": function["PhysicalResourceId"], "ZipFile": packed.getvalue()}
+        boto3.client("lambda").update_function_code(**changed)
 
     def delete(self, name):
         """Delete a stack and return its final status, or "" if it is gone."""

@@ -233,6 +233,26 @@ def test_a_protected_stack_whose_creation_failed_can_be_deleted(ctx, stacks):
     assert deployed.read(ctx) == {}
 
 
+def test_a_rollback_that_failed_is_continued(ctx, stacks):
+    """An update fails, and a resource can't be set back until somebody corrects what stops it."""
+    name = stacks.make("data", {"Handle": HANDLE}, ["one"], refuses=["one"])
+    template = stacks.client.get_template(StackName=name)["TemplateBody"]
+    template["Resources"]["Custom0"]["Properties"]["refuses"] = "no"
+    template["Resources"]["Wait"] = {**waiting(1), "DependsOn": "Custom0"}
+    stacks.client.update_stack(StackName=name, TemplateBody=json.dumps(template), Capabilities=["CAPABILITY_IAM"])
+    await_end(stacks.client, name)
+    (stack,) = deployed.read(ctx).values()
+    assert stack.status == "UPDATE_ROLLBACK_FAILED"
+    said = []
+    with pytest.raises(CommandFailed, match=f"the rollback of stack {name} failed again; it is UPDATE_ROLLBACK_FAILED"):
+        deployed.continue_rollback(ctx, stack, said.append)
+    stacks.correct(name)
+    deployed.continue_rollback(ctx, stack, said.append)
+    (stack,) = deployed.read(ctx).values()
+    assert (stack.status, set(said)) == ("UPDATE_ROLLBACK_COMPLETE", {f"{name}: continuing its rollback"})
+    deployed.continue_rollback(ctx, stack, said.append)  # nothing to do
+
+
 def test_a_protected_stack_that_was_created_stays_protected(ctx, stacks):
     stacks.make("data", {"Queue": QUEUE}, protected=True)
     (stack,) = deployed.read(ctx).values()
