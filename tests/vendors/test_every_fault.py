@@ -11,7 +11,7 @@ import attrs
 import confluent_contract
 import pytest
 import snowflake_contract
-from matrix import LIVES, campaign, live, past
+from matrix import LIVES, calls_of, campaign, live, past
 
 from lambdas.confluent.resources import service_account
 from lambdas.custom_resources import registry
@@ -32,6 +32,16 @@ def test_any_fault_at_every_single_call(kind):
     assert not outcome.wrong, f"{len(outcome.wrong)} of {len(outcome.pairs)}: {list(outcome.wrong.items())[:5]}"
     assert outcome.exchanges >= 10
     assert outcome.against_contract == []
+
+
+def test_an_update_is_not_skipped_where_the_configuration_can_not_be_read():
+    """Snowflake refuses for a moment to tell how a linked database is configured."""
+    before = past("snowflake_linked_database")
+    calls = [number for number, call in calls_of(before, "snowflake_linked_database", every=True) if "_CONFIG(" in call.statement]
+    assert calls
+    for number in calls:
+        live(before, "snowflake_linked_database", number, "403 for a while")
+    before.org.close()
 
 
 def test_every_kind_has_a_life():

@@ -55,7 +55,12 @@ def create(context: Ctx, spec: LinkedDatabaseProps) -> str:
 def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs | None:
     """Return the outputs once Snowflake reads the catalog without errors and shows the Glue databases as schemas."""
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
-    status = _call_system(context, _STATUS, object_id)
+    try:
+        status = _call_system(context, _STATUS, object_id)
+    except NotFound:
+        raise
+    except Refused as refused:
+        status = {"error": refused.what}
     failures = status.get("failuredetails") or []
     if status.get("executionstate") == "RUNNING" and not failures:
         _require_shown(context, spec, object_id)
@@ -109,12 +114,7 @@ def _changes(spec: LinkedDatabaseProps, config: dict[str, Any]) -> Iterator[Sql]
 
 def _call_system(context: Ctx, template: str, name: str) -> dict[str, Any]:
     """Return the fields by name in lower case without underscores: Snowflake's functions write names in both ways."""
-    try:
-        status = context.vendor.document(sql.statement(template, name=sql.reference(name)))
-    except NotFound:
-        raise
-    except Refused as refused:
-        return {"error": refused.what}
+    status = context.vendor.document(sql.statement(template, name=sql.reference(name)))
     fields = status if isinstance(status, dict) else {}
     return {key.replace("_", "").lower(): value for key, value in fields.items()}
 
