@@ -189,8 +189,8 @@ class Column:
 @attrs.frozen
 class Aggregate:
     person_id: str | None = setting(
-        "The field whose distinct values count the people in a group. Case and blanks around a value make no other person, and "
-        "a blank value is nobody.",
+        "The field whose distinct values count the people in a group. Upper and lower case, and blanks around a value, make no "
+        "difference; a blank value counts as nobody.",
         default=None,
         form=PATH,
     )
