@@ -9,7 +9,7 @@ FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest
 # Byte code is kept, also where a container's environment says otherwise: the tests start Python hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-glue-6 test-functions test-slow test-simulators rehearse deployments nightly lint synth sbom audit docs bench setup lock clean
+.PHONY: demo test test-glue-6 test-functions test-slow test-simulators rehearse deployments nightly nightly-campaigns nightly-cluster lint synth sbom audit docs bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
@@ -50,11 +50,15 @@ deployments:
 	@$(BIN)/python -m pytest -m deep tests/cli/test_shipped_deployments.py
 
 # What takes hours: the long campaigns, and all tests of the job on executors of their own. Names each test as it ends.
-nightly:
+# `make -j2 nightly` runs both at once. Five processes on two cores, because the fault runs wait more than they compute.
+nightly: nightly-campaigns nightly-cluster
+
+nightly-campaigns:
 	@$(PYTHON) -m lakeferry.local.bootstrap flink
-	@$(BIN)/python -m pytest -vv -n 3 -m deep tests/rehearsal
-	@$(BIN)/python -m pytest -vv -n 2 --no-loadscope-reorder -m 'deep or simulators' --ignore tests/rehearsal
-	@$(BIN)/python -m pytest -vv -m 'not deep' tests/spark tests/faults --master 'local-cluster[2,1,1024]'
+	@$(BIN)/python -m pytest -vv -n 5 --no-loadscope-reorder --durations=40 -m 'deep or simulators'
+
+nightly-cluster: setup
+	@$(BIN)/python -m pytest -vv --durations=20 -m 'not deep' tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 
 lint: setup
 	@$(BIN)/ruff check .

@@ -48,17 +48,19 @@ _SPARK = (
     "tests/cli/test_export_commands.py",
     "tests/simulators/tableflow/test_tableflow_glue.py",
 )
+#: Files whose parametrised tests take many minutes for each case.
+_CAMPAIGNS = ("tests/faults/test_kill_everywhere.py", "tests/rehearsal/test_fault_runs.py", "tests/vendors/test_every_fault.py")
 
 
 class BySparkSession(LoadScopeScheduling):
-    """Distributes tests to two processes (`-n 2`): tests that share a Spark session to one of them, all others by file.
+    """Distributes tests to processes (`-n 2`): tests that share a Spark session to one of them, all others by file.
 
-    Each resource type of the fault campaign and every ten fault runs are a group of their own: they take long and share nothing.
+    Each case of a campaign in `_CAMPAIGNS` is a group of its own: it takes long and needs nothing of the others.
     """
 
     def _split_scope(self, nodeid):
         file, _, test = nodeid.partition("::")
-        if file in ("tests/vendors/test_every_fault.py", "tests/rehearsal/test_fault_runs.py"):
+        if file in _CAMPAIGNS:
             return f"{file}[{test.partition('[')[2]}"
         if file.startswith(_SPARK):
             return "cluster" if "cluster" in test.partition("[")[2] else "spark"
