@@ -59,6 +59,12 @@ class Bench:
         command = commands.cold(commands.arguments(shape.name, f"{self.stamp}/{self.number}"), python)
         return _printed(f"job, {shape.label} {note}", measure.run(command, environment))
 
+    def cold_and_aws(self, shape: Shape, environment: Mapping[str, str] | None = None, note: str = "") -> tuple[Cost, float]:
+        """Return the cost of `cold`, and the processor seconds of the embedded AWS during it."""
+        before = _processor_seconds(self.aws.pid)
+        cost = self.cold(shape, environment, note)
+        return cost, _processor_seconds(self.aws.pid) - before
+
     def phases(self) -> Mapping[str, float]:
         """Return the seconds of the last cold job's phases."""
         return lake.phases(f"{self.stamp}/{self.number}")
@@ -75,12 +81,12 @@ class Bench:
         cost = measure.run(commands.warm(shape.name, f"{self.stamp}/warm", _WARM_RUNS))
         return float(cost.output.splitlines()[-1].split()[0])
 
-    def in_turns(self, shapes: Sequence[Shape]) -> dict[Shape, Cost]:
-        """The job on each table, a slow minute of the machine meeting all of them."""
+    def in_turns(self, shapes: Sequence[Shape]) -> dict[Shape, tuple[Cost, float]]:
+        """Return `cold_and_aws` of the job on each table. A slow minute of the machine slows all of them."""
         for shape in shapes:  # all of them before the first is measured: writing makes the machine busy
             lake.ensure(self.aws, shape)
-        costs = [[self.cold(shape) for shape in shapes] for _ in range(self.rounds)]
-        return {shape: _median([each[number] for each in costs]) for number, shape in enumerate(shapes)}
+        costs = [[self.cold_and_aws(shape) for shape in shapes] for _ in range(self.rounds)]
+        return {shape: _medians([each[number] for each in costs]) for number, shape in enumerate(shapes)}
 
 
 def goal(bench: Bench) -> Measured:
@@ -144,13 +150,13 @@ def rows(bench: Bench) -> Measured:
 def files(bench: Bench) -> Measured:
     few, many = FILES
     costs = bench.in_turns(FILES)
-    limit = Goal("2,048 files / 64 files, wall time", costs[many].wall / costs[few].wall, 1.1)
+    limit = Goal("2,048 files / 64 files, wall time", costs[many][0].wall / costs[few][0].wall, 1.1)
     return _by_shape(costs, limit)
 
 
 def snapshots(bench: Bench) -> Measured:
     costs = bench.in_turns(SNAPSHOTS)
-    limit = Goal("100 snapshots / one, wall time", costs[SNAPSHOTS[-1]].wall / costs[SNAPSHOTS[0]].wall, 1.05)
+    limit = Goal("100 snapshots / one, wall time", costs[SNAPSHOTS[-1]][0].wall / costs[SNAPSHOTS[0]][0].wall, 1.05)
     return _by_shape(costs, limit)
 
 
@@ -189,17 +195,14 @@ def machines(bench: Bench) -> Measured:
     lake.ensure(bench.aws, large)
 
     def on(workers: int) -> tuple[Cost, float]:
-        """The job's cost, and the processor seconds of the embedded AWS meanwhile."""
         with cluster(workers) as environment:
-            before = _processor_seconds(bench.aws.pid)
-            cost = bench.cold(large, environment, f"on {workers} workers")
-            return cost, _processor_seconds(bench.aws.pid) - before
+            return bench.cold_and_aws(large, environment, f"on {workers} workers")
 
     pairs = [(on(1), on(2)) for _ in range(bench.rounds)]
     faster = statistics.median(first.wall / second.wall for (first, _), (second, _) in pairs)
     table, bars = [["", "wall s", "processor s of the driver", "processor s of the embedded AWS"]], []
     for name, costs in zip(("one worker", "two workers"), zip(*pairs, strict=True), strict=True):
-        cost, aws = _median([each for each, _ in costs]), statistics.median(each for _, each in costs)
+        cost, aws = _medians(costs)
         table.append([name, f"{cost.wall:.1f}", f"{cost.cpu:.1f}", f"{aws:.1f}"])
         bars.append((name, cost.wall))
     return Measured(
@@ -334,6 +337,10 @@ def _median(costs: list[Cost]) -> Cost:
     )
 
 
+def _medians(costs: Sequence[tuple[Cost, float]]) -> tuple[Cost, float]:
+    return _median([cost for cost, _ in costs]), statistics.median(aws for _, aws in costs)
+
+
 def _ratio(pairs: list[tuple[Cost, Cost]]) -> float:
     """The median of the pairs' ratios of wall time."""
     return statistics.median(first.wall / second.wall for first, second in pairs)
@@ -343,9 +350,10 @@ def _cells(cost: Cost) -> list[str]:
     return [f"{cost.wall:.1f}", f"{cost.cpu:.1f}", f"{cost.memory:,}"]
 
 
-def _by_shape(costs: Mapping[Shape, Cost], limit: Goal) -> Measured:
-    table = [["table", *_COST], *([shape.label, *_cells(cost)] for shape, cost in costs.items())]
-    return Measured(table, [(shape.label, cost.wall) for shape, cost in costs.items()], "s", [limit])
+def _by_shape(costs: Mapping[Shape, tuple[Cost, float]], limit: Goal) -> Measured:
+    table = [["table", *_COST, "processor s of the embedded AWS"]]
+    table += [[shape.label, *_cells(cost), f"{aws:.1f}"] for shape, (cost, aws) in costs.items()]
+    return Measured(table, [(shape.label, cost.wall) for shape, (cost, _) in costs.items()], "s", [limit])
 
 
 def _setting(rounds: int) -> str:
