@@ -107,8 +107,13 @@ def _types_fit(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
         if text and (any(_mistakes(text, aggregate=True)) or _inexact(text, contract, schema)):
             continue
         type_ = types.type_of(_tree(text), of_column) if text else _type_of(column.field or column.name, contract, schema)
-        if wrong := types.misfit(column, type_):
+        if wrong := types.misfit(column, type_) or _shortened(column, contract, schema):
             yield f"column[{index}]", f"{column.name} {wrong}"
+
+
+def _shortened(column: Column, contract: Contract, schema: TopicSchema) -> str | None:
+    field = schema.fields.get(_resolve(column.field or "", contract, schema) or "")
+    return types.shortened(column, field.size) if field and field.size else None
 
 
 def _table_can_be_read(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:

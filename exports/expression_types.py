@@ -54,6 +54,15 @@ def misfit(column: Column, type_: str | None) -> str | None:
     return f"is {type_} in the topic, {column.type} in the contract"
 
 
+def shortened(column: Column, size: tuple[int, int]) -> str | None:
+    """Return why the job would refuse a column that takes over a decimal of this precision and scale; None where it fits."""
+    wanted = decimal_type(column.type)
+    kept = column.delivered and (column.personal is None or column.personal.treatment == "keep")
+    if not kept or wanted is None or size[1] <= wanted[1]:
+        return None
+    return f"is decimal({size[0]},{size[1]}) in the topic, {column.type} in the contract: a field keeps its decimal places"
+
+
 def _accepted(column: Column, personal: Personal | None) -> set[str]:
     if personal and personal.treatment in ("hash", "mask"):
         return {"text"}

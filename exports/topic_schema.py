@@ -39,6 +39,8 @@ class Field:
     path: str
     kind: str
     tagged: bool
+    #: Precision and scale of a decimal.
+    size: tuple[int, int] | None = None
 
     @property
     def personal(self) -> bool:
@@ -124,7 +126,7 @@ def _field(path: str, schema: Any, tagged: bool) -> Iterator[Field]:
     if isinstance(schema, str) and schema not in _TYPES:  # all other names are expanded
         raise BadSchema(f"field {path}: record {schema} contains itself, and a table has no recursive types. Flatten it first")
     own = tagged or _is_tagged(schema)
-    yield Field(path, _kind(schema), own)
+    yield Field(path, _kind(schema), own, _size(schema))
     yield from _below(path, schema, own)
 
 
@@ -140,6 +142,10 @@ def _kind(schema: Any) -> str:
     if isinstance(schema, list):
         return "union"
     return str(schema.get("logicalType") or schema["type"]) if isinstance(schema, dict) else str(schema)
+
+
+def _size(schema: Any) -> tuple[int, int] | None:
+    return (schema["precision"], schema.get("scale", 0)) if _kind(schema) == "decimal" else None
 
 
 def _branch(schema: Any) -> str:
