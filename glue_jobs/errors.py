@@ -119,7 +119,23 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "Use try_divide() or a [[filter]]",
     ),
     (
-        r"CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP|INVALID_FRACTION|DateTimeException",
+        r"DATETIME_PATTERN_RECOGNITION|Unknown pattern letter|INVALID_PARAMETER_VALUE\.PATTERN|PatternSyntaxException"
+        r"|near index \d+|Unknown time-zone ID|INVALID_FORMAT\.(?!MISMATCH_INPUT)",
+        BadInput,
+        "EXP-EXPRESSION",
+        "an expression of the contract has a date format, a number format, a regular expression or a time zone that Spark "
+        "doesn't know",
+        "Correct it: a date format is like 'yyyy-MM-dd', a time zone like 'Europe/Berlin'",
+    ),
+    (
+        r"INVALID_ARRAY_INDEX|INVALID_INDEX_OF_ZERO",
+        DataProblem,
+        "EXP-INDEX",
+        "an expression reads an item that an array doesn't have",
+        "Use get(items, 0), which counts from 0 and gives null, or leave such events out by a [[filter]]",
+    ),
+    (
+        r"CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP|INVALID_FORMAT\.MISMATCH_INPUT|INVALID_FRACTION|DateTimeException",
         DataProblem,
         "EXP-CAST",
         "a text can't be read as the number or date that an expression wants",
