@@ -13,7 +13,7 @@ import tomllib
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, time
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -248,7 +248,7 @@ def _structure_plain(data: Any, kind: type) -> Any:
 def _structure_literal(data: Any, kind: Any) -> Any:
     choices = get_args(kind)
     if not any(type(data) is type(choice) and data == choice for choice in choices):
-        shown = ", ".join(map(str, choices))
+        shown = ", ".join(str(choice) if re.search(r"\w", str(choice)) else repr(choice) for choice in choices)
         raise ValueError(f"{_shown(data)} is none of: {shown}" + _did_you_mean(str(data), map(str, choices)))
     return data
 
@@ -266,6 +266,8 @@ def _shown(value: Any) -> str:
         return "a table"
     if isinstance(value, list):
         return "a list"
+    if isinstance(value, date | time):  # a datetime is a date too
+        return value.isoformat()
     shown = str(value).lower() if isinstance(value, bool) else repr(value)
     return shown if len(shown) <= 60 else shown[:57] + "…"
 
@@ -291,6 +293,8 @@ def _line(lines: dict[str, int], path: str) -> int:
 
 
 def _syntax_problem(error: tomllib.TOMLDecodeError, text: str) -> Problem:
+    if text.startswith("\ufeff"):
+        return Problem(1, "", "begins with a byte order mark, which TOML doesn't know. Save the file as UTF-8 without it")
     where = re.search(r"\(at line (\d+), column \d+\)", str(error))
     message = re.sub(r"\s*\(at .*\)$", "", str(error))
     # Without a line, tomllib means the end of the text.

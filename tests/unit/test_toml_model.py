@@ -119,7 +119,7 @@ spokes = "many"
         ("tags = 'red'", "tags", "must be a list, not 'red'"),
         ("tags = ['red', 5]", "tags[1]", "must be text in quotes, not 5"),
         ("from = '2026-01-05'", "from", "must be a date like 2026-01-05 without quotes, not '2026-01-05'"),
-        ("from = 2026-01-05T10:00:00", "from", "must be a date like 2026-01-05 without quotes, not datetime.datetime("),
+        ("from = 2026-01-05T10:00:00", "from", "must be a date like 2026-01-05 without quotes, not 2026-01-05T10:00:00"),
         ("sold = 1999-12-31", "sold", "too early"),
         ("kind = 5", "kind", "5 is none of: city, race"),
         ("kind = ['city']", "kind", "a list is none of: city, race"),
@@ -136,6 +136,20 @@ def test_each_rule_names_its_key(line, key, message):
     (found,) = problems(text)
     assert found[:2] == (1, key)
     assert found[2].startswith(message)
+
+
+def test_a_choice_that_is_no_word_is_quoted():
+    @attrs.frozen
+    class Row:
+        separator: Literal[",", "\t", "blank"] = setting("Between cells.")
+
+    assert problems("separator = '|'", model=Row) == [(1, "separator", "'|' is none of: ',', '\\t', blank")]
+
+
+def test_a_byte_order_mark_is_named():
+    assert problems("\ufeff" + WHOLE) == [
+        (1, "", "begins with a byte order mark, which TOML doesn't know. Save the file as UTF-8 without it")
+    ]
 
 
 def test_a_long_value_is_truncated_in_the_message():
