@@ -117,9 +117,9 @@ def _read_events(options: DemoOptions) -> dict[str, Source]:
         message = f"{options.events} can't be read: {error.strerror}"
         raise CommandFailed("DEMO-FILE", message) from None
     except SchemaError as error:
-        raise CommandFailed("DEMO-SCHEMA", str(error), "Correct the Avro schema") from None
+        raise CommandFailed("DEMO-SCHEMA", str(error), "Give a valid Avro schema with --schema FILE") from None
     except EventsError as error:
-        hint = "Correct these lines; nothing was written"
+        hint = "Correct these lines; nothing was written. The format, and how to convert CSV: docs/how-to/try-your-own-events.md"
         raise CommandFailed("DEMO-EVENTS", str(error), hint) from None
     if not values:
         raise CommandFailed("DEMO-EVENTS", f"{options.events} has no events", "Give at least one line")
@@ -150,7 +150,10 @@ def _contracts(options: DemoOptions, sources: dict[str, Source]) -> dict[str, Co
                 file = Path(name) if name.endswith(".toml") else ROOT / "exports" / f"{name}.toml"
                 chosen[name] = check.check_file(file, schema)
             elif options.export:
-                hint = f"It reads {contract.source.topic}; the events are of {', '.join(sources)}"
+                wanted = contract.source.topic
+                hint = (
+                    f"It reads {wanted}: give events of it with --events FILE --topic {wanted}. These are of {', '.join(sources)}"
+                )
                 raise CommandFailed("DEMO-EXPORT", f"{name} does not fit these events", hint)
         except BadFile as bad:
             raise CommandFailed("EXP-CONTRACT", str(bad)) from None

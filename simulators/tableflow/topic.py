@@ -43,7 +43,9 @@ def load_topic(file: Path, name: str | None = None) -> Topic:
     """Return the topic of an .avsc file, named like the file. Raises SchemaError."""
     try:
         schema = json.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except OSError as error:
+        raise SchemaError(f"{file} can't be read: {error.strerror}") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise SchemaError(f"{file.name}: not a readable JSON file ({error})") from error
     if not isinstance(schema, dict):
         raise SchemaError(f"{file.name}: a topic's schema is one record, found {type(schema).__name__}")

@@ -41,6 +41,11 @@ DEMO = {
         "DEMO-SCHEMA",
         "events.jsonl",
     ),
+    "a schema that is missing": (
+        ("--events", "events.jsonl", "--topic", "x", "--schema", "none.avsc"),
+        "DEMO-SCHEMA",
+        "none.avsc can't be read: No such file or directory",
+    ),
     "an unknown export": (("--export", "nosuch"), "EXP-CONTRACT", "nosuch"),
     "an export of another topic": (("--events", "events.jsonl", *OWN, "--export", "weekly_sales"), "DEMO-EXPORT", "does not fit"),
     "a moment that is none": (("--as-of", "yesterday"), "AS-OF", "'yesterday' is not a time"),
@@ -80,6 +85,7 @@ def test_events_that_cannot_be_read_are_named_by_their_lines(files, case):
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (2, "DEMO-EVENTS")
     assert [one for one in named if one not in document["message"]] == []
+    assert ("has no events" in named) != ("docs/how-to/try-your-own-events.md" in document["hint"])
     assert not (files / "out").exists()
 
 
