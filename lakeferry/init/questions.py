@@ -19,6 +19,7 @@ from exports.toml_model import Form
 
 #: Answers with a special meaning.
 NEW, NONE, EXAMPLE, KEEP = "new", "none", "example", "as they are"
+EXAMPLE_TOPICS: Final = ("stock_trades", "stock_trades_with_totals")
 Answers = Mapping[str, str]
 
 
@@ -80,6 +81,13 @@ QUESTIONS: Final = (
 
 def split_names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def with_topics_kept(answers: Answers, existing: Deployment) -> Answers:
+    """Return the answers with the topics kept, where they name just those of the file: a script may name them each time."""
+    wanted = EXAMPLE_TOPICS if answers["topics"] == EXAMPLE else split_names(answers["topics"])
+    same = sorted(wanted) == sorted(topic.name for topic in existing.topics)
+    return {**answers, "topics": KEEP} if same else answers
 
 
 def applies(question: Question, answers: Answers) -> bool:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from exports import contracts, windows
 from exports.contract import Contract, Every
-from lakeferry.init.questions import EXAMPLE, NEW, NONE, Answers, split_names
+from lakeferry.init.questions import EXAMPLE, EXAMPLE_TOPICS, NEW, NONE, Answers, split_names
 
 TomlValue = str | bool | int | list[str]
 CLOUD_KEY: Final = "lakeferry/confluent-cloud-key"
@@ -61,7 +61,7 @@ def render_file(stage: str, answers: Answers) -> str:
 def topics(answers: Answers) -> str:
     """Return the topics of the answers with their tables, and the statements of the example."""
     if answers["topics"] == EXAMPLE:
-        first, second = (_snowflake_table(name, answers) for name in ("stock_trades", "stock_trades_with_totals"))
+        first, second = (_snowflake_table(name, answers) for name in EXAMPLE_TOPICS)
         return _EXAMPLE.format(first=first, second=second)
     wanted = split_names(answers["topics"])
     return "\n".join(_OWN.format(name=name, table=_snowflake_table(name, answers)) for name in wanted)
@@ -70,7 +70,7 @@ def topics(answers: Answers) -> str:
 def exports(answers: Answers) -> str:
     """Return the shipped exports of the topics."""
     example = answers["topics"] == EXAMPLE
-    wanted = ["stock_trades", "stock_trades_with_totals"] if example else split_names(answers["topics"])
+    wanted = EXAMPLE_TOPICS if example else split_names(answers["topics"])
     shipped = map(contracts.load, contracts.shipped())
     return "\n".join(_export(contract, answers) for contract in shipped if contract.source.topic in wanted)
 

@@ -156,6 +156,16 @@ def test_the_same_answers_again_write_nothing(project):
     assert (again.code, again.document["written"], again.document["diff"]) == (0, False, "")
 
 
+@pytest.mark.parametrize("topics", ["example", "sales_orders"])
+def test_topics_that_the_file_has_stay_as_they_are(project, topics):
+    words = ("init", "--stage", "test", "--topics", topics, *MINE, "--yes")
+    assert project.run(*words).code == 0
+    file = project.root / "deployments" / "test.toml"
+    file.write_text(before := file.read_text().replace("partitions = 6", "partitions = 12"))
+    again = project.run(*words, "--json")
+    assert (again.code, again.document["written"], file.read_text()) == (0, False, before)
+
+
 def test_answers_are_remembered_for_the_next_stage(project):
     project.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales")
     project.run("init", "--stage", "next")
