@@ -217,8 +217,8 @@ class Harness:
                 return str(output["OutputValue"])
         raise CheckFailed(f"stack {stack} has no output {name}")
 
-    def secret(self, secret_id: str, stage: str = "AWSCURRENT") -> dict[str, str]:
-        value = self.ctx.client("secretsmanager").get_secret_value(SecretId=secret_id, VersionStage=stage)
+    def secret(self, secret_id: str) -> dict[str, str]:
+        value = self.ctx.client("secretsmanager").get_secret_value(SecretId=secret_id)
         fields: dict[str, str] = json.loads(value["SecretString"])
         return fields
 

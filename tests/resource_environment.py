@@ -118,7 +118,7 @@ class Invocations:
     The log goes to `log`. `answers` has what CloudFormation received: answers and errors.
     """
 
-    def __init__(self, connect, clock=None, secrets=None, types=RESOURCE_TYPES, stage="test", log=None):
+    def __init__(self, connect, clock=None, secrets=None, types=RESOURCE_TYPES, log=None):
         self.clock = clock or ManualClock()
         self.documents = MemoryDocuments()
         self.secrets = secrets or MemorySecrets()
@@ -126,7 +126,7 @@ class Invocations:
         self.log, self.answers = log, []
         self._connect = connect
         self._types = types
-        self._deployment = Deployment("lakeferry", stage)
+        self._deployment = Deployment("lakeferry", "test")
 
     def lifecycle(self):
         deadline = Deadline(self.clock, self.clock.time() + WORK_SECONDS)

@@ -68,9 +68,9 @@ def echoing_secret(aws):
     return name
 
 
-def recorded_steps(aws, name, patience=10.0):
+def recorded_steps(aws, name):
     """Return the steps that the function recorded, once the rotation has ended."""
-    until(lambda: "AWSPENDING" not in str(aws.secrets.describe_secret(SecretId=name)["VersionIdsToStages"]), patience)
+    until(lambda: "AWSPENDING" not in str(aws.secrets.describe_secret(SecretId=name)["VersionIdsToStages"]))
     tags = aws.secrets.describe_secret(SecretId=name)["Tags"]
     return next(tag["Value"] for tag in tags if tag["Key"] == "steps").split()
 

@@ -77,7 +77,7 @@ def letter(aws, url, patience=20.0):
     return result[0]["Body"], {name: each["StringValue"] for name, each in attributes.items()}
 
 
-def new_job(aws, script, *statements, modules=None, arguments=None, role=None, runs=1, **given):
+def new_job(aws, script, *statements, modules=None, arguments=None, role=None, **given):
     """Create a job and return its name.
 
     `modules` has the texts of a zip by path. The role may read script and zip, and has `statements`.
@@ -95,20 +95,20 @@ def new_job(aws, script, *statements, modules=None, arguments=None, role=None, r
         Role=role or service_role(aws, "glue", reads, *statements),
         Command={"Name": "glueetl", "ScriptLocation": f"s3://{bucket}/code/script.py", "PythonVersion": "3"},
         DefaultArguments={"--extra-py-files": f"s3://{bucket}/code/modules.zip"} | (arguments or {}),
-        ExecutionProperty={"MaxConcurrentRuns": runs},
+        ExecutionProperty={"MaxConcurrentRuns": 1},
         **{"GlueVersion": "5.1"} | given,
     )
     return name
 
 
-def ended(aws, job, run, patience=20.0):
+def ended(aws, job, run):
     """Wait for the end of a run, and return its record."""
 
     def result():
         record = aws.glue.get_job_run(JobName=job, RunId=run)["JobRun"]
         return record if record["JobRunState"] not in ("STARTING", "RUNNING", "STOPPING") else None
 
-    return until(result, patience) or {"JobRunState": "still going"}
+    return until(result) or {"JobRunState": "still going"}
 
 
 def run(aws, job, **arguments):

@@ -73,7 +73,7 @@ def page(templates: Mapping[str, Template]) -> str:
     return "\n".join([_INTRO, *parts])
 
 
-def require_fresh(templates: Mapping[str, Template], file: Path = PAGE) -> None:
+def require_fresh(templates: Mapping[str, Template]) -> None:
     """Raise CommandFailed if the page is out of date."""
-    if not file.is_file() or file.read_text(encoding="utf-8") != page(templates):
-        raise CommandFailed("DIAGRAM-STALE", f"{file.name} doesn't show the infrastructure of the templates")
+    if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != page(templates):
+        raise CommandFailed("DIAGRAM-STALE", f"{PAGE.name} doesn't show the infrastructure of the templates")

@@ -139,9 +139,9 @@ class Cdk:
         words = ["--app", str(self.folder), "--require-approval", "never", "--progress", "events"]
         self._run("deploy", [*words, *(stacks or ["--all"])], report, meanwhile)
 
-    def destroy(self, report: Reporter, *, meanwhile: Callable[[], object] | None = None) -> None:
+    def destroy(self, report: Reporter) -> None:
         words = ["--app", str(self.folder), "--force", "--all", "--progress", "events"]
-        self._run("destroy", words, report, meanwhile)
+        self._run("destroy", words, report)
 
     def _run(
         self,

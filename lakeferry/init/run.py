@@ -44,9 +44,9 @@ class Clone:
         return self.root / ".lakeferry" / "answers.json"
 
 
-def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bool, root: Path = ROOT) -> dict[str, Any]:
+def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bool) -> dict[str, Any]:
     """Write the deployment file and return the command's document. Raises CommandFailed before it writes anything."""
-    clone = _clone(stage, root)
+    clone = _clone(stage)
     text = clone.file.read_text(encoding="utf-8") if clone.file.is_file() else None
     before = _deployment(clone, text) if text is not None else None
     defaults = questions.defaults(questions.load_answers(clone.answers_file), before)
@@ -65,16 +65,16 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
     return _report(output, clone, deployment, written=written, difference=difference)
 
 
-def _clone(stage: str, root: Path) -> Clone:
+def _clone(stage: str) -> Clone:
     """Return the clone. Raises CommandFailed outside of one, and for an invalid stage."""
-    if not all((root / marker).is_file() for marker in _MARKERS) or not Path.cwd().is_relative_to(root):
+    if not all((ROOT / marker).is_file() for marker in _MARKERS) or not Path.cwd().is_relative_to(ROOT):
         message = f"{Path.cwd()} is not in a clone of Lakeferry, where deployment files are stored"
-        hint = f"Clone the project, or change to the clone that this command belongs to: {root}"
+        hint = f"Clone the project, or change to the clone that this command belongs to: {ROOT}"
         raise CommandFailed("NO-CLONE", message, hint)
     if not validation.is_stage(stage):
         message = f"{stage[:40]!r} is not a valid stage: use 2 to 12 lower-case letters and digits"
         raise CommandFailed("INIT-ANSWER", message, "Choose another --stage", details=[{"key": "stage"}])
-    return Clone(root, stage)
+    return Clone(ROOT, stage)
 
 
 def _deployment(clone: Clone, text: str) -> Deployment:

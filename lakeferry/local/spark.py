@@ -32,6 +32,7 @@ _JARS: Final = [jar_file(_RELEASE, jar) for jar in _RELEASE.jars]
 _MASTER: Final = re.compile(
     r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|spark://.+|k8s://.+|yarn"
 )
+_DRIVER_MEMORY: Final = "640m"
 _LOOPBACK: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _JAVA_OPTIONS: Final = (
     "-XX:+UseSerialGC",
@@ -55,7 +56,7 @@ class BadMaster(Exception):
     """Spark knows no such master."""
 
 
-def prepare(*, master: str = LOCAL, memory: str = "640m", code: Callable[[], Path] | None = None) -> Path:
+def prepare(*, master: str = LOCAL, code: Callable[[], Path] | None = None) -> Path:
     """Set what pyspark reads when it starts its JVM, and return the Java home. Raises NotSetUp or BadMaster.
 
     `code` builds the zip that ships with the Glue job, from which executors outside of this process import the job.
@@ -69,7 +70,7 @@ def prepare(*, master: str = LOCAL, memory: str = "640m", code: Callable[[], Pat
     except RuntimeError as error:
         raise NotSetUp(str(error)) from None
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    arguments = ["--master", master, "--driver-memory", memory]
+    arguments = ["--master", master, "--driver-memory", _DRIVER_MEMORY]
     settings = {**SPARK_SETTINGS, "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     java_options = [*_JAVA_OPTIONS]
     if not is_cluster(master):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from lakeferry.deployment import stacks
@@ -23,11 +22,11 @@ from lambdas.shared.redaction import redact
 _LAST_LINES: Final = 5
 
 
-def synthesize(cdk: Cdk, report: Reporter, deployments: Path | None = None, repair: str = "") -> None:
+def synthesize(cdk: Cdk, report: Reporter, repair: str = "") -> None:
     """`repair` is the value of `repair_of`. Raises CommandFailed."""
     report("synthesising")
     try:
-        cdk.synth(lambda _: None, deployments, repair)
+        cdk.synth(lambda _: None, repair=repair)
     except CliFailed as failed:
         last = "\n".join(failed.lines[-_LAST_LINES:])
         hint = "Correct what these lines name; `python -m lakeferry.deployment.cdk synth` shows all of them"

@@ -140,9 +140,9 @@ def plain_name(name: str) -> str:
     return plain if plain[0].isalpha() else f"_{plain}"
 
 
-def name_problems(chosen: str, name: str = "name") -> Iterator[tuple[str, str]]:
+def name_problems(chosen: str) -> Iterator[tuple[str, str]]:
     if chosen and (not _CHOSEN.fullmatch(chosen) or len(chosen) > NAME_LENGTH):
-        yield name, f"{chosen!r} can't be a name: {CHOSEN}"
+        yield "name", f"{chosen!r} can't be a name: {CHOSEN}"
 
 
 def external_id_of(origin: str) -> str:

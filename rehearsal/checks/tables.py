@@ -105,9 +105,9 @@ def named_queries(harness: Harness) -> list[Check]:
     return [Check("Athena's named queries run", f"{len(ids)} queries: {', '.join(sorted(ran))}", {"queries": len(ids)})]
 
 
-def snowflake_reader(harness: Harness, version: str = "AWSCURRENT") -> Snowflake:
+def snowflake_reader(harness: Harness) -> Snowflake:
     """Log in as the reader that the deployment created, with the key in its secret."""
-    fields = harness.secret(harness.output("snowflake", "ReaderSecretArn"), version)
+    fields = harness.secret(harness.output("snowflake", "ReaderSecretArn"))
     login = Login(fields["account"], fields["user"], sql.named(fields["role"]), sql.named(fields["warehouse"]))
     clock = SystemClock()
     session = Session(Deadline(clock, clock.time() + 60))

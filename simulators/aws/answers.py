@@ -8,8 +8,8 @@ from typing import Any
 from simulators.aws.hooks import Answer, ministack
 
 
-def s3_error(code: str, message: str, status: int = 400, resource: str = "") -> Answer:
-    answer: Answer = ministack("services.s3")._error(code, message, status, resource)
+def s3_error(code: str, message: str, resource: str = "") -> Answer:
+    answer: Answer = ministack("services.s3")._error(code, message, 400, resource)
     return answer
 
 

@@ -97,8 +97,8 @@ class Organization:
     def crn(self) -> str:
         return f"crn://confluent.cloud/organization={self.organization_id}"
 
-    def new_id(self, prefix: str, length: int = 6) -> str:
-        return f"{prefix}-" + "".join(self.random.choices(_ALPHABET, k=length))
+    def new_id(self, prefix: str) -> str:
+        return f"{prefix}-" + "".join(self.random.choices(_ALPHABET, k=6))
 
     def new_uuid(self) -> uuid.UUID:
         return uuid.UUID(int=self.random.getrandbits(128), version=4)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from simulators.tableflow.avro_json import decoder, shown
-from simulators.tableflow.kafka import DEFAULT_PARTITIONS, Log, Record, Sent
+from simulators.tableflow.kafka import Log, Record, Sent
 from simulators.tableflow.topic import Topic
 
 _MISTAKES_SHOWN: Final = 20
@@ -87,12 +87,10 @@ def read_json_lines(file: Path, topic: Topic) -> list[dict[str, Any]]:
     return values
 
 
-def to_records(
-    topic: Topic, values: Iterable[dict[str, Any]], received_at: datetime, partitions: int = DEFAULT_PARTITIONS
-) -> list[Record]:
+def to_records(topic: Topic, values: Iterable[dict[str, Any]], received_at: datetime) -> list[Record]:
     """Return records in the order given, sent at the topic's event time, or at `received_at` (aware) without one."""
     received = (received_at - _EPOCH) // _MILLISECOND
-    return Log(topic.name, partitions).append(_sent(topic, value, received) for value in values)
+    return Log(topic.name).append(_sent(topic, value, received) for value in values)
 
 
 def text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:

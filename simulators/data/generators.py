@@ -28,20 +28,12 @@ _ACCOUNTS: Final = ("ABC123", "LMN456", "XYZ789")
 _USERS: Final = tuple(f"User_{number}" for number in range(1, 10))
 
 
-def stock_trades(
-    count: int,
-    *,
-    seed: int,
-    start: datetime,
-    end: datetime,
-    partitions: int = DEFAULT_PARTITIONS,
-    topic: str = "stock_trades",
-) -> list[Record]:
+def stock_trades(count: int, *, seed: int, start: datetime, end: datetime) -> list[Record]:
     """Return `count` trades as Datagen sends them, at random moments from `start` until before `end` (both aware)."""
     rng = random.Random(seed)  # noqa: S311 - repeatable is what is wanted
     first, span = _span(start, end)
     times = sorted(first + rng.randrange(span) for _ in range(count))
-    return Log(topic, partitions).append(_trade(rng, time, number) for number, time in enumerate(times))
+    return Log("stock_trades").append(_trade(rng, time, number) for number, time in enumerate(times))
 
 
 def _trade(rng: random.Random, time: int, iteration: int) -> Sent:

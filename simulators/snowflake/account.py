@@ -151,5 +151,5 @@ class Account:
         ]
         return {label: sorted(each) for label, each in names.items()}
 
-    def random_text(self, length: int, alphabet: str = string.ascii_uppercase + string.digits) -> str:
-        return "".join(self.random.choices(alphabet, k=length))
+    def random_text(self, length: int) -> str:
+        return "".join(self.random.choices(string.ascii_uppercase + string.digits, k=length))

@@ -306,8 +306,9 @@ class Options:
             raise invalid_value(self._given[name].text, name)
         return text
 
-    def boolean(self, name: str, default: bool = False) -> bool:
-        return self.choice(name, "TRUE FALSE", str(default).upper()) == "TRUE"
+    def boolean(self, name: str) -> bool:
+        """Return the option; false where it isn't given."""
+        return self.choice(name, "TRUE FALSE", "FALSE") == "TRUE"
 
     def integer(self, name: str, default: int, low: int, high: int) -> int:
         if name not in self:

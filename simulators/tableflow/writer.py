@@ -170,7 +170,6 @@ class Tableflow:
         topic: Topic,
         records: Sequence[Record],
         *,
-        mode: WriteMode = "append",
         commits: int = 1,
         files: int | None = None,
         compact_every: int | None = None,
@@ -181,7 +180,7 @@ class Tableflow:
         After each `compact_every` commits the table is compacted; at the end the newest `keep` snapshots are kept.
         """
         _require_one(topic.name, "commits", commits)
-        self.create_table(topic, mode)
+        self.create_table(topic)
         for number, batch in enumerate(_spans(records, commits), start=1):
             self.append(topic.name, batch, files)
             if compact_every and number % compact_every == 0:

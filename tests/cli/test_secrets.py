@@ -133,8 +133,8 @@ class Account:
     def run(self, statement):
         return self.client.run(sql.Sql(statement.rstrip(";")))
 
-    def set_key(self, pair, slot="RSA_PUBLIC_KEY"):
-        self.run(f"ALTER USER {DEV.snowflake.user} SET {slot}='{pair.public}'")
+    def set_key(self, pair):
+        self.run(f"ALTER USER {DEV.snowflake.user} SET RSA_PUBLIC_KEY='{pair.public}'")
 
 
 def secrets_set(*words, given=""):
@@ -340,9 +340,9 @@ def test_on_a_terminal_the_secret_is_asked_for_and_not_shown(organization, secre
 # --- Snowflake
 
 
-def pem(key, *, passphrase=None, form=serialization.PrivateFormat.PKCS8):
+def pem(key, *, passphrase=None):
     hidden = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
-    return key.private_bytes(serialization.Encoding.PEM, form, hidden).decode()
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden).decode()
 
 
 @pytest.fixture(scope="module")

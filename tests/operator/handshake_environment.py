@@ -252,10 +252,10 @@ class Deployed:
         tags = {"Effect": "Allow", "Principal": {"AWS": comers[0][0]}, "Action": "sts:TagSession"}
         return [*statements, tags] if vendor == "tableflow" else statements
 
-    def write_role(self, vendor, *, without=(), more=()):
+    def write_role(self, vendor):
         iam, name = boto3.client("iam"), self.role(vendor)
         iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(*self.trust(vendor)))
-        self.permit(vendor, without=without, more=more)
+        self.permit(vendor)
 
     def retrust(self, vendor, statements):
         boto3.client("iam").update_assume_role_policy(RoleName=self.role(vendor), PolicyDocument=policy(*statements))

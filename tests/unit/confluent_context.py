@@ -27,8 +27,8 @@ CONNECTORS = f"/connect/v1/environments/{ENV}/clusters/{LKC}/connectors"
 KEY = {"apiKey": "KEY", "apiSecret": "canary-of-the-data-plane"}
 
 
-def cloud(server, clock=None):
-    clock = clock or ManualClock()
+def cloud(server):
+    clock = ManualClock()
     session = Session(Deadline(clock, clock.time() + 90), timeouts=Timeouts(1, 1, 5))
     return Confluent(session, clock, ApiKey("CLOUD", Secret("canary-of-the-cloud-key")), server.url)
 

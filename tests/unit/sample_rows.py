@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 
-def sales_rows(orders: int, seed: int = 46) -> list[dict]:
-    dice = random.Random(seed)
+def sales_rows(orders: int) -> list[dict]:
+    dice = random.Random(46)
     return [row for number in range(orders) for row in _order(dice, number)]
 
 

@@ -85,11 +85,11 @@ def script(server, **answers):
     return server
 
 
-def vendor(server, clock=None, key=None, left=90, **login):
+def vendor(server, clock=None, left=90, **login):
     clock = clock or ManualClock()
     given = {"account": "myorg-acct", "user": "deployer", "role": "DEPLOYER", "warehouse": "DEPLOYING", **login}
     session = Session(Deadline(clock, clock.time() + left), timeouts=Timeouts(1, 1, 5))
-    return Snowflake(session, clock, Login(**given), key or pair(), server.url)
+    return Snowflake(session, clock, Login(**given), pair(), server.url)
 
 
 def context(server, *, deleting=False, previous=None, notes=None, left=90, **secrets):

@@ -44,8 +44,8 @@ def noise(size: int, seed: int) -> bytes:
     return random.Random(seed).randbytes(min(size, 1 << 16)).ljust(size, bytes([seed % 251]))
 
 
-def start_upload(bucket, key: str, partitions: int, content_type: str = "text/csv") -> Upload:
-    return begin(bucket.s3, bucket.name, bucket.key(key), content_type, partitions)
+def start_upload(bucket, key: str, partitions: int) -> Upload:
+    return begin(bucket.s3, bucket.name, bucket.key(key), "text/csv", partitions)
 
 
 def stored(bucket, key: str) -> bytes:

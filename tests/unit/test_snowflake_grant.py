@@ -12,8 +12,8 @@ from lambdas.snowflake.resources import grant
 ROTATE = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
 
 
-def to_role(on, name, privilege="USAGE", role="READER"):
-    return spec(grant, on=on, name=name, privilege=privilege, to_role=role)
+def to_role(on, name, privilege="USAGE"):
+    return spec(grant, on=on, name=name, privilege=privilege, to_role="READER")
 
 
 def shown(privilege, granted_on, name):

@@ -46,10 +46,10 @@ spokes = 0
 """
 
 
-def problems(text: str, *rules, model: type = Bike) -> list[tuple[int, str, str]]:
+def problems(text: str, *rules) -> list[tuple[int, str, str]]:
     """Return (line, key, message) of all problems in `text`."""
     with pytest.raises(BadFile) as bad:
-        read(model, text, rules, name="bike.toml")
+        read(Bike, text, rules, name="bike.toml")
     return [(one.line, one.key, one.message) for one in bad.value.problems]
 
 

@@ -60,9 +60,9 @@ _known = {}
 
 
 @functools.cache
-def pool(count=24):
+def pool():
     """Return key pairs that are generated once, and short: generation takes longer than the rest of a rotation."""
-    return [rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(count)]
+    return [rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(24)]
 
 
 def pair_of(key):
@@ -109,19 +109,17 @@ class SteppingWire(InProcessWire):
 class RotationEnvironment:
     """Has a secret for each of SERVICES, by its name, and `snowflake`."""
 
-    def __init__(self, keep=2, grace_days=7.0, services=("kafka",), snowflake=True, seed=1, delay=5.0):
+    def __init__(self, keep=2, services=("kafka",), snowflake=True, delay=5.0):
         self.clock = ManualClock(self._pass)
         self.steps, self.log, self.result = Steps(), io.StringIO(), []
         self.under_way = {}
-        self.policy = Policy(keep, grace_days * DAY)
+        self.policy = Policy(keep, 7 * DAY)
         self.secrets = StagedSecrets(self.clock, self.steps.take)
         self._folder = tempfile.TemporaryDirectory()
         self.confluent = Simulation(
-            ADDRESSES, time_scale=0.0, start=START, seed=seed, delays=Delays(kafka_key=delay, other_key=delay)
+            ADDRESSES, time_scale=0.0, start=START, seed=1, delays=Delays(kafka_key=delay, other_key=delay)
         )
-        self.snowflake = (
-            SnowflakeSimulation(Path(self._folder.name), time_scale=0.0, start=START, seed=seed) if snowflake else None
-        )
+        self.snowflake = SnowflakeSimulation(Path(self._folder.name), time_scale=0.0, start=START, seed=1) if snowflake else None
         apps = {SNOWFLAKE_PORT: SnowflakeApplication(self.snowflake)} if snowflake else {}
         cloud = Application(self.confluent, PORTS)
         self.faults = FaultInjector(_Router(apps, cloud))

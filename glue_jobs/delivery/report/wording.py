@@ -27,11 +27,11 @@ def cut(value: str, limit: int) -> str:
     return value if len(value) <= limit else value[: limit - 1] + "…"
 
 
-def named(title: str, unit: str | None, limit: int = 80) -> str:
+def named(title: str, unit: str | None) -> str:
     """Return a figure's title with its unit, where the title doesn't say it already."""
     if not unit or unit.lower() in title.lower().split():
-        return prose(title, limit)
-    return f"{prose(title, limit)} ({prose(unit, limit // 2)})"
+        return prose(title, 80)
+    return f"{prose(title, 80)} ({prose(unit, 40)})"
 
 
 def number(value: Decimal | int) -> str:

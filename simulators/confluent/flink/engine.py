@@ -40,8 +40,8 @@ _WINDOW: Final = re.compile(
 class FlinkWorker:
     """The process, and a folder for its input and output. It handles one request at a time."""
 
-    def __init__(self, python: Path = FLINK_PYTHON) -> None:
-        self._python, self._turn = python, threading.Lock()
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="lakeferry-flink-"))
 
@@ -72,7 +72,7 @@ class FlinkWorker:
             environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": str(self.folder)} | _JAVA
             with (self.folder / "log").open("w") as log:
                 self._process = subprocess.Popen(
-                    [str(self._python), "-m", "simulators.confluent.flink.worker"],
+                    [str(FLINK_PYTHON), "-m", "simulators.confluent.flink.worker"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,

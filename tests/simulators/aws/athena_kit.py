@@ -75,9 +75,9 @@ class Athena:
         answer = self.client.get_query_results(QueryExecutionId=result["QueryExecutionId"], **given)["ResultSet"]["Rows"]
         return [[datum.get("VarCharValue") for datum in row["Data"]] for row in answer]
 
-    def reason(self, sql, client=None):
+    def reason(self, sql):
         """Of a query that failed."""
-        return self.run(sql, client)["Status"].get("StateChangeReason", "")
+        return self.run(sql)["Status"].get("StateChangeReason", "")
 
     def as_role(self, *left_out):
         """A client of a role that may all that is needed but for `left_out`."""

@@ -6,6 +6,7 @@ import json
 from waiting import until
 
 _numbers = itertools.count(1)
+_PATIENCE = 30.0
 
 
 class Stack:
@@ -29,8 +30,8 @@ class Stack:
         self._stacks.delete_stack(StackName=self.name)
         return self._settled(self._id)["StackStatus"]
 
-    def _settled(self, name, patience=30.0):
-        until(lambda: not self._described(name)["StackStatus"].endswith("_IN_PROGRESS"), patience)
+    def _settled(self, name):
+        until(lambda: not self._described(name)["StackStatus"].endswith("_IN_PROGRESS"), _PATIENCE)
         return self._described(name)
 
     def _described(self, name):
@@ -49,7 +50,7 @@ def begin_stack(aws, resource_type, others=None, outputs=None, **properties):
     return name
 
 
-def settled_events(aws, name, patience=30.0):
+def settled_events(aws, name):
     """Return status and physical id of each event, the oldest first, once the stack is settled; its own events have its name."""
     stacks = aws.client("cloudformation")
     stack_id = next(each["StackId"] for each in stacks.list_stacks()["StackSummaries"] if each["StackName"] == name)
@@ -64,7 +65,7 @@ def settled_events(aws, name, patience=30.0):
     def is_settled():
         return next(status for status, resource in reversed(events()) if resource == name).endswith(("_COMPLETE", "_FAILED"))
 
-    until(is_settled, patience)
+    until(is_settled, _PATIENCE)
     return events()
 
 

@@ -50,11 +50,11 @@ def trade(number, **changed):
     return made | changed
 
 
-def trades(built, count, seconds=7, first=0):
+def trades(built, count, first=0):
     schema = built.schema("stock_trades")
     now = int(built.org.cloud._simulation.organization.clock.now() * 1000) // 60_000 * 60_000
     for number in range(first, first + count):
-        produce(built, "stock_trades", 100001, schema, trade(number), now + number * seconds * 1000)
+        produce(built, "stock_trades", 100001, schema, trade(number), now + number * 7000)
     return now
 
 

@@ -33,8 +33,8 @@ def flowing(lake):
     return lake
 
 
-def glue_table(aws, lake, name="stock_trades"):
-    return glue_catalog(aws).load_table((lake.id, name))
+def glue_table(aws, lake):
+    return glue_catalog(aws).load_table((lake.id, "stock_trades"))
 
 
 def test_the_kickstarters_order(flowing, aws):
