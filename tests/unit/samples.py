@@ -24,6 +24,26 @@ from glue_jobs.window import implied_checks
 MONDAY = date(2026, 11, 9)
 RUN = "20261116T061502Z-5a0c9e12"
 
+#: The first tables of a contract, with a place for more keys of `delivery`, and a column.
+HEAD = """name = "things"
+version = 1
+title = "Things"
+description = "Things."
+owner = "somebody"
+grain = "one row per thing"
+[source]
+topic = "things"
+event_time = "at"
+[window]
+every = "day"
+zone = "UTC"
+from = 2026-11-01
+[delivery]
+order_by = ["{first}"]
+{delivery}
+"""
+COLUMN = '[[column]]\nname = "{0}"\ntype = "{1}"\ntitle = "{2}"\ndescription = "D."\n{3}\n'
+
 #: A contract with every type, compressed, in parts, and with a text for missing values.
 TRADES = """
 name = "trades"
@@ -80,6 +100,13 @@ title = "Trades per side"
 x = "side"
 y = "rows"
 """
+
+
+def things(*columns: tuple, delivery: str = "", more: str = "") -> Contract:
+    """Return a contract. Columns are (name, type), or (name, type, more keys of its table)."""
+    text = HEAD.format(first=columns[0][0], delivery=delivery)
+    text += "".join(COLUMN.format(name, kind, name.capitalize(), "\n".join(keys)) for name, kind, *keys in columns)
+    return contract(text + more)
 
 
 def contract(text: str) -> Contract:

@@ -10,56 +10,17 @@ import page_reader
 import pytest
 import samples
 
+from exports.contract import Contract
 from glue_jobs.delivery import report
 
-CONTRACT = """
-name = "charted"
-version = 1
-title = "Charted"
-description = "Charted."
-owner = "somebody"
-grain = "one row per thing"
-[source]
-topic = "things"
-event_time = "at"
-[window]
-every = "day"
-zone = "UTC"
-from = 2026-11-01
-[delivery]
-order_by = ["word"]
-[[column]]
-name = "word"
-type = "text"
-title = "Word"
-description = "A word."
-nullable = true
-[[column]]
-name = "day"
-type = "date"
-title = "Day"
-description = "A day."
-nullable = true
-[[column]]
-name = "at"
-type = "timestamp"
-title = "Time"
-description = "A time."
-nullable = true
-[[column]]
-name = "size"
-type = "integer"
-title = "Size"
-description = "A size."
-nullable = true
-[[column]]
-name = "money"
-type = "decimal(20,2)"
-title = "Money"
-description = "Some money."
-unit = "EUR"
-nullable = true
-[report]
+COLUMNS = (
+    ("word", "text", "nullable = true"),
+    ("day", "date", "nullable = true"),
+    ("at", "timestamp", "nullable = true"),
+    ("size", "integer", "nullable = true"),
+    ("money", "decimal(20,2)", "nullable = true", 'unit = "EUR"'),
+)
+CHART = """[report]
 [[report.chart]]
 title = "The chart"
 x = "{x}"
@@ -68,9 +29,13 @@ kind = "{kind}"
 """
 
 
+def charted(x: str, y: str, kind: str) -> Contract:
+    return samples.things(*COLUMNS, more=CHART.format(x=x, y=y, kind=kind))
+
+
 def figure(rows, x: str, y: str = "money", kind: str = "bar") -> page_reader.Node:
     """Return the chart of rows given as (value of the axis, money)."""
-    contract = samples.contract(CONTRACT.format(x=x, y=y, kind=kind))
+    contract = charted(x, y, kind)
     blank = dict.fromkeys(column.name for column in contract.columns)
     whole = [blank | {x: label, "money": Decimal(money)} for label, money in rows]
     return drawn(samples.delivered(contract, whole))
@@ -115,7 +80,7 @@ def test_one_category_too_many_gets_its_own_bar():
 
 
 def test_values_that_inspection_dropped_count_as_others():
-    contract = samples.contract(CONTRACT.format(x="word", y="rows", kind="bar"))
+    contract = charted("word", "rows", "bar")
     whole = [dict.fromkeys(column.name for column in contract.columns) | {"word": f"w{number}"} for number in range(5_050)]
     rows = listed(drawn(samples.delivered(contract, whole)))
     assert rows[-1] == ["more than 4,988 others", "5,038"]
@@ -208,7 +173,7 @@ def test_a_truncated_list_is_marked():
 
 
 def test_invalid_dates_are_treated_as_texts():
-    contract = samples.contract(CONTRACT.format(x="day", y="rows", kind="line"))
+    contract = charted("day", "rows", "line")
     whole = [dict.fromkeys(column.name for column in contract.columns) | {"day": date(2026, 11, 9)}]
     made = samples.delivered(contract, whole)
     odd = attrs.evolve(made.stats, series=[{"+10000-01-01": Decimal(1), "2026-11-09": Decimal(1)}])

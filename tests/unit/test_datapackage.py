@@ -22,69 +22,16 @@ from glue_jobs.delivery.manifest import File, WindowResult
 # Frictionless doesn't close the file under a gzip stream.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
-EVERY_TYPE = """
-name = "every_type"
-version = 1
-title = "Every type"
-description = "Every type, with values at its ends."
-owner = "somebody"
-grain = "one row per thing"
-[source]
-topic = "things"
-event_time = "at"
-[window]
-every = "day"
-zone = "UTC"
-from = 2026-11-01
-[delivery]
-order_by = ["word"]
-[[column]]
-name = "word"
-type = "text"
-title = "Word"
-description = "Any text."
-[[column]]
-name = "sign"
-type = "text"
-title = "Sign"
-description = "One of a few, some of which a spreadsheet would run."
-allowed = ["-", "=x", "ok"]
-[[column]]
-name = "amount"
-type = "integer"
-title = "Amount"
-description = "A whole number."
-allowed = ["-9223372036854775808", "7"]
-[[column]]
-name = "share"
-type = "decimal(38,10)"
-title = "Share"
-description = "A decimal."
-allowed = ["0.1", "1234567890123456789012345678.0123456789"]
-[[column]]
-name = "day"
-type = "date"
-title = "Day"
-description = "A day."
-allowed = ["0001-01-01", "9999-12-31"]
-[[column]]
-name = "at"
-type = "timestamp"
-title = "Time"
-description = "A time."
-[[column]]
-name = "flag"
-type = "boolean"
-title = "Flag"
-description = "True or false."
-allowed = ["true", "false"]
-[[column]]
-name = "rest"
-type = "decimal(12,4)"
-title = "Rest"
-description = "A number that may be missing."
-nullable = true
-"""
+EVERY_TYPE = samples.things(
+    ("word", "text"),
+    ("sign", "text", 'allowed = ["-", "=x", "ok"]'),  # a spreadsheet would run some of them
+    ("amount", "integer", 'allowed = ["-9223372036854775808", "7"]'),
+    ("share", "decimal(38,10)", 'allowed = ["0.1", "1234567890123456789012345678.0123456789"]'),
+    ("day", "date", 'allowed = ["0001-01-01", "9999-12-31"]'),
+    ("at", "timestamp"),
+    ("flag", "boolean", 'allowed = ["true", "false"]'),
+    ("rest", "decimal(12,4)", "nullable = true"),
+)
 #: Texts as they are in the file: guarded ones have an apostrophe.
 WORDS = ["plain", 'multi\nline, "quoted"\r\nand more', "null", " blanks ", "Ünïcode 🚀", "0001"]
 
@@ -100,8 +47,7 @@ def rows() -> list[dict]:
 
 
 def every_type(**delivery) -> tuple[WindowResult, bytes]:
-    contract = samples.contract(EVERY_TYPE)
-    contract = attrs.evolve(contract, delivery=attrs.evolve(contract.delivery, **delivery))
+    contract = attrs.evolve(EVERY_TYPE, delivery=attrs.evolve(EVERY_TYPE.delivery, **delivery))
     return samples.delivered(contract, rows()), samples.csv_bytes(contract, rows())
 
 
@@ -174,7 +120,7 @@ def test_only_data_is_a_resource():
     delivered, _ = every_type()
     report = File("report", "exports/report.html", 5, "0" * 64)
     document = data_package(attrs.evolve(delivered, files=[*delivered.files, report]))
-    assert [resource["path"] for resource in document["resources"]] == ["every_type_2026-11-09.csv"]
+    assert [resource["path"] for resource in document["resources"]] == ["things_2026-11-09.csv"]
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -207,8 +153,7 @@ def test_a_value_that_the_contract_does_not_allow_is_found(tmp_path, before, aft
 
 @pytest.mark.parametrize("null_text", ["", "NULL"])
 def test_a_text_that_looks_like_null_is_allowed(tmp_path, null_text):
-    contract = samples.contract(EVERY_TYPE)
-    contract = attrs.evolve(contract, delivery=attrs.evolve(contract.delivery, null_text=null_text))
+    contract = attrs.evolve(EVERY_TYPE, delivery=attrs.evolve(EVERY_TYPE.delivery, null_text=null_text))
     odd = [row | {"word": null_text} for row in rows()]
     assert problems(written(tmp_path, samples.delivered(contract, odd), samples.csv_bytes(contract, odd))) == []
 

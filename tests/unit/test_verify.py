@@ -19,32 +19,14 @@ from glue_jobs.delivery import csv
 from glue_jobs.delivery.verify import FileStats, Part, verify_file
 from glue_jobs.errors import Inconsistent
 
-HEAD = """name = "things"
-version = 1
-title = "Things"
-description = "Things."
-owner = "somebody"
-grain = "one row per thing"
-[source]
-topic = "things"
-event_time = "at"
-[window]
-every = "day"
-zone = "UTC"
-from = 2026-11-01
-[delivery]
-order_by = ["{first}"]
-dialect = "machine"
-null_text = "NULL"
-"""
-COLUMN = '[[column]]\nname = "{0}"\ntype = "{1}"\ntitle = "t"\ndescription = "d"\nnullable = true\n{2}\n'
 CHART = '[[report.chart]]\ntitle = "t"\nx = "{0}"\ny = "{1}"\n'
 
 
 def contract(*columns: tuple, charts: tuple = (), **delivery) -> Contract:
     """Return a contract. Columns are (name, type) or (name, type, more); charts are (x, y)."""
-    text = HEAD.format(first=columns[0][0]) + "".join(COLUMN.format(*(*one, "")[:3]) for one in columns)
-    whole = samples.contract(text + "".join(CHART.format(*one) for one in charts))
+    nullable = [(*column, "nullable = true") for column in columns]
+    more = "".join(CHART.format(*one) for one in charts)
+    whole = samples.things(*nullable, delivery='dialect = "machine"\nnull_text = "NULL"', more=more)
     return attrs.evolve(whole, delivery=attrs.evolve(whole.delivery, **delivery))
 
 
