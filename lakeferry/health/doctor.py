@@ -26,9 +26,6 @@ _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list
     (confluent_to_aws.GROUP, confluent_to_aws.INTEGRATION, confluent_to_aws.look),
     (snowflake_to_aws.GROUP, snowflake_to_aws.VOLUME, snowflake_to_aws.look),
 )
-GROUPS: Final = tuple(dict.fromkeys([tools.GROUP.name, *(group.name for group, _, _ in _OF_DEPLOYMENT)]))
-
-
 #: Checks that are made without a login to the deployment's account. "identity" says what is wrong with the login.
 _WITHOUT_LOGIN: Final = ("deployment file", "identity", "region")
 

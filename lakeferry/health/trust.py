@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import unquote
 
 import attrs
 from botocore.exceptions import ClientError
@@ -57,8 +55,6 @@ def read(ctx: DeploymentContext, name: str) -> Role | None:
             return None
         raise
     document = answer["AssumeRolePolicyDocument"]
-    if isinstance(document, str):
-        document = json.loads(unquote(document))
     return Role(answer["Arn"], [one for one in _listed(document.get("Statement")) if one.get("Effect") == "Allow"])
 
 

@@ -99,11 +99,6 @@ def is_cluster(master: str) -> bool:
     return re.fullmatch(r"local(\[.*\])?", master) is None
 
 
-def executor_logs() -> list[Path]:
-    """What executors of a local cluster wrote to their standard output and error, until `end`."""
-    return [file for name in ("stdout", "stderr") for file in Path(os.environ["SPARK_HOME"], "work").glob(f"*/*/{name}")]
-
-
 def _use_own_home() -> dict[str, str]:
     """Settings for a local cluster, and a SPARK_HOME of links, because its workers write below it and .venv is shared.
 

@@ -8,13 +8,13 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
 from lake import AS_OF, MONDAY, column, contract, topic_of
 
 from glue_jobs.contract import SPARK_SETTINGS
-from lakeferry.local import spark as local_spark
 from simulators.core.faults import FaultClient
 from stacks.assets import glue_zip
 
@@ -39,7 +39,9 @@ def on_executors(spark, look):
 
 
 def logs():
-    return "".join(file.read_text(errors="replace") for file in local_spark.executor_logs())
+    """Return what executors wrote to their standard output and error."""
+    files = (file for name in ("stdout", "stderr") for file in Path(os.environ["SPARK_HOME"], "work").glob(f"*/*/{name}"))
+    return "".join(file.read_text(errors="replace") for file in files)
 
 
 def test_the_zip_that_ships_is_the_only_code_of_ours_there(spark):
