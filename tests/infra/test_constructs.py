@@ -5,14 +5,13 @@ from __future__ import annotations
 import assembly_kit  # noqa: F401  (finds Node for CDK)
 import pytest
 from aws_cdk import App, Stack
-from aws_cdk.assertions import Match, Template
+from aws_cdk.assertions import Template
 from constructs import Construct
 
 from deployments import check
 from lambdas import contract
 from lambdas.confluent.properties import AclProps, TopicProps
 from stacks.constructs.cleanup import CleanupOnDestroy
-from stacks.constructs.function import FunctionSchedule, PythonFunction
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets
 from stacks.constructs.vendor import VendorProvider
@@ -42,36 +41,10 @@ def properties(stack, kind):
     return body["Properties"]
 
 
-def test_a_function_traces_and_logs_json_and_has_no_other_permissions(stack, deployment):
-    function = PythonFunction(
-        stack, "Function", deployment=deployment, handler="a.b", purpose="tries", environment={}, statements=[]
-    )
-    FunctionSchedule(stack, "Schedule", function=function, cron="0 * * * ? *", purpose="calls")
-    body = properties(stack, "AWS::Lambda::Function")
-    assert body["TracingConfig"] == {"Mode": "Active"}
-    assert body["LoggingConfig"]["LogFormat"] == "JSON"
-    Template.from_stack(stack).has_resource_properties(
-        "AWS::IAM::Role",
-        {
-            "AssumeRolePolicyDocument": Match.object_like(
-                {"Statement": [Match.object_like({"Principal": {"Service": "lambda.amazonaws.com"}})]}
-            ),
-            "Policies": [
-                Match.object_like(
-                    {"PolicyDocument": {"Statement": [Match.object_like({"Sid": sid}) for sid in ("WriteOwnLog", "SendTraces")]}}
-                )
-            ],
-        },
-    )
-
-
 def test_a_provider_is_one_function_of_ours_and_three_of_the_framework(stack, provider):
     functions = Template.from_stack(stack).find_resources("AWS::Lambda::Function").values()
     assert len(functions) == 4
     assert sum(body["Properties"]["Handler"] == contract.CUSTOM_RESOURCE for body in functions) == 1
-    for body in functions:
-        assert body["Properties"]["TracingConfig"] == {"Mode": "Active"}
-        assert body["Properties"]["LoggingConfig"]["LogFormat"] == "JSON"
 
 
 def test_a_resources_logical_id_is_its_construct_id_at_any_depth(stack, provider):

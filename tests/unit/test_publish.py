@@ -132,19 +132,6 @@ def test_a_fence_survives_its_manifest():
     assert fence("a", since=1) > fence("z", since=0, started=9)
 
 
-def test_a_run_that_is_overtaken_before_its_write_reads_again(location):
-    other, rivals = of_another_client(location), iter("b")
-
-    def overtake():
-        if (name := next(rivals, None)) is not None:
-            attempt(other, fence(name), "y")
-
-    with before_each_write(location, overtake):
-        outcome = attempt(location, fence("a", 5), "x")
-    assert (outcome.state, outcome.manifest["generation"]) == (PUBLISHED, 2)
-    assert [one["run_id"] for one in outcome.manifest["generations"]] == ["b", "a"]
-
-
 def test_a_run_that_is_overtaken_by_the_same_content_publishes_nothing(location):
     other = of_another_client(location)
     with before_each_write(location, lambda: attempt(other, fence("b"), "x")):

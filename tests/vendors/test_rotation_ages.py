@@ -87,16 +87,6 @@ def test_r22_without_a_date_the_schedule_decides_when_a_rotation_is_due(env, rul
     assert status(env, "kafka")["overdue_days"] == pytest.approx(5, abs=0.2)
 
 
-def test_r22_a_schedule_in_hours_equals_one_in_days(env):
-    env.clock.sleep(100 * DAY)
-    describe, overdue = env.secrets._describe, []
-    for expression in ("rate(48 hours)", "rate(2 days)"):
-        env.secrets._describe = describe
-        without_date(env, {"ScheduleExpression": expression})
-        overdue.append(status(env, "kafka")["overdue_days"])
-    assert overdue[0] == overdue[1] > 90
-
-
 def without_date(env, rules):
     """Make AWS return a rule without the date of the next rotation."""
     describe = env.secrets._describe

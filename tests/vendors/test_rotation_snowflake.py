@@ -15,7 +15,7 @@ from lambdas.rotation.versions import DAY
 from lambdas.shared.errors import LakeferryError, Refused
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair
-from lambdas.snowflake.keypair import KeyPair, UnusableKey
+from lambdas.snowflake.keypair import KeyPair
 
 FIRST, SECOND = "RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2"
 
@@ -52,14 +52,6 @@ def test_the_slots_take_turns_and_the_replaced_key_keeps_working(env):
         assert env.accepts(before)
         assert env.accepts(env.fields("snowflake"))
         env.clock.sleep(31 * DAY)
-
-
-def test_r5_a_full_pair_of_slots_is_written_where_the_current_key_is_not(env):
-    env.rotate("snowflake")
-    env.clock.sleep(31 * DAY)
-    current = env.id_of(env.fields("snowflake"))
-    env.rotate("snowflake")
-    assert current in env.slots().values()
 
 
 def test_r5_within_the_grace_the_replaced_key_is_not_overwritten(env):
@@ -140,35 +132,17 @@ def test_r13_accounts_and_users_have_the_form_that_tokens_need(env, form):
     assert env.fields("snowflake")["account"] == account
 
 
-def pem(key, form, passphrase=b""):
-    hiding = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
-    return key.private_bytes(serialization.Encoding.PEM, form, hiding).decode()
-
-
-PKCS8 = serialization.PrivateFormat.PKCS8
-PKCS1 = serialization.PrivateFormat.TraditionalOpenSSL
-
-
-@pytest.mark.parametrize("shape", ["pem", "crlf", "one line", "bare", "base64 of pem", "encrypted"])
-def test_r19_a_key_is_read_in_every_form_of_pkcs8(env, shape):
+def test_r19_a_key_with_a_passphrase_is_read_and_replaced_by_one_without(env):
+    """As somebody pasted it: in one line, as base64. test_snowflake_keypair has all forms."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    text, passphrase = pem(key, PKCS8), ""
-    if shape == "crlf":
-        text = text.replace("\n", "\r\n")
-    elif shape == "one line":
-        text = text.replace("\n", " ")
-    elif shape == "bare":
-        text = "".join(text.splitlines()[1:-1])
-    elif shape == "base64 of pem":
-        text = base64.b64encode(text.encode()).decode()
-    elif shape == "encrypted":
-        passphrase = "canary-of-a-passphrase"
-        text = pem(key, PKCS8, passphrase.encode())
-    public = keypair.load(Secret(text), Secret(passphrase) if passphrase else None).public
-    env.run_sql(f"ALTER USER {USER} SET {FIRST}='{public}'")
+    passphrase = "canary-of-a-passphrase"
+    hidden = serialization.BestAvailableEncryption(passphrase.encode())
+    text = base64.b64encode(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)).decode()
+    env.run_sql(f"ALTER USER {USER} SET {FIRST}='{keypair.load(Secret(text), Secret(passphrase)).public}'")
     held = env.secrets.all["snowflake"]
-    filled = {**env.fields("snowflake"), "privateKey": text, **({"passphrase": passphrase} if passphrase else {})}
-    held.versions[held.labelled(CURRENT)][0] = json.dumps(filled)
+    held.versions[held.labelled(CURRENT)][0] = json.dumps(
+        {**env.fields("snowflake"), "privateKey": text, "passphrase": passphrase}
+    )
     env.rotate("snowflake")
     assert "passphrase" not in env.fields("snowflake")
     assert env.fields("snowflake")["privateKey"].startswith("-----BEGIN PRIVATE KEY-----\n")
@@ -182,14 +156,7 @@ def test_r19_a_key_that_can_not_be_read_is_reported_without_it(env, bad):
     assert "canary" not in result
 
 
-def test_r19_an_inconsistent_pair_is_never_stored():
-    good, other = map(pair_of, pool()[:2])
-    assert keypair.verify_key_pair(good) is good
-    with pytest.raises(UnusableKey):
-        keypair.verify_key_pair(KeyPair(good.private_pem, other._key))
-
-
-def test_r19_a_rotation_with_such_a_pair_changes_nothing(env):
+def test_r19_a_rotation_with_an_inconsistent_pair_changes_nothing(env):
     good, other = map(pair_of, pool()[:2])
     env._pairs = iter([KeyPair(good.private_pem, other._key)])
     refused(env, "ROT-BAD-KEY")
