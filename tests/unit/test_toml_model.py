@@ -143,7 +143,9 @@ def test_a_choice_that_is_no_word_is_quoted():
     class Row:
         separator: Literal[",", "\t", "blank"] = setting("Between cells.")
 
-    assert problems("separator = '|'", model=Row) == [(1, "separator", "'|' is none of: ',', '\\t', blank")]
+    with pytest.raises(BadFile) as bad:
+        read(Row, "separator = '|'", name="row.toml")
+    assert [one.message for one in bad.value.problems] == ["'|' is none of: ',', '\\t', blank"]
 
 
 def test_a_byte_order_mark_is_named():
