@@ -49,7 +49,8 @@ _SPARK = (
     "tests/simulators/tableflow/test_tableflow_glue.py",
 )
 #: Files whose parametrised tests take many minutes for each case.
-_CAMPAIGNS = ("tests/faults/test_kill_everywhere.py", "tests/rehearsal/test_fault_runs.py", "tests/vendors/test_every_fault.py")
+_LONGEST = "tests/rehearsal/test_fault_runs.py"
+_CAMPAIGNS = (_LONGEST, "tests/faults/test_kill_everywhere.py", "tests/vendors/test_every_fault.py")
 
 
 class BySparkSession(LoadScopeScheduling):
@@ -86,7 +87,12 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark the cases of a sampled test that are not drawn as slow."""
+    """Put the longest campaign first, and mark the cases of a sampled test that are not drawn as slow.
+
+    pytest-xdist deals out groups in this order, and a process gets its next group before it has ended the last one. Each of the
+    first groups goes to another process; later, one process would get several long ones and run them one after another.
+    """
+    items.sort(key=lambda item: not (item.nodeid.startswith(_LONGEST) and item.get_closest_marker("deep")))
     cases = defaultdict(list)
     for item in items:
         if item.get_closest_marker("sampled"):
