@@ -120,7 +120,9 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
     ),
     (
         r"DATETIME_PATTERN_RECOGNITION|Unknown pattern letter|INVALID_PARAMETER_VALUE\.PATTERN|PatternSyntaxException"
-        r"|near index \d+|Unknown time-zone ID|INVALID_FORMAT\.(?!MISMATCH_INPUT)",
+        r"|near index \d+|INVALID_FORMAT\.(?!MISMATCH_INPUT)"
+        # Spark 4 has one code for time zones; Spark 3.5 throws the text of Java's own classes.
+        r"|INVALID_TIMEZONE|Unknown time-zone ID|Invalid ID for |Zone offset ",
         BadInput,
         "EXP-EXPRESSION",
         "an expression of the contract has a date format, a number format, a regular expression or a time zone that Spark "
