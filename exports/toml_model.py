@@ -8,6 +8,7 @@ attribute, so that rules about the readable rest still run and their findings co
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import tomllib
 import types
@@ -248,7 +249,7 @@ def _structure_plain(data: Any, kind: type) -> Any:
 def _structure_literal(data: Any, kind: Any) -> Any:
     choices = get_args(kind)
     if not any(type(data) is type(choice) and data == choice for choice in choices):
-        shown = ", ".join(str(choice) if re.search(r"\w", str(choice)) else repr(choice) for choice in choices)
+        shown = ", ".join(str(choice) if re.search(r"\w", str(choice)) else json.dumps(choice) for choice in choices)
         raise ValueError(f"{_shown(data)} is none of: {shown}" + _did_you_mean(str(data), map(str, choices)))
     return data
 

@@ -145,7 +145,9 @@ def _kind(schema: Any) -> str:
 
 
 def _size(schema: Any) -> tuple[int, int] | None:
-    return (schema["precision"], schema.get("scale", 0)) if _kind(schema) == "decimal" else None
+    if _kind(schema) != "decimal" or not isinstance(schema.get("precision"), int):
+        return None  # Avro ignores a logical type that isn't valid
+    return schema["precision"], schema.get("scale") or 0
 
 
 def _branch(schema: Any) -> str:

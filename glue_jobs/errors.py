@@ -58,6 +58,13 @@ class Inconsistent(ExportError):
     """Counts or checksums that must agree don't, so nothing is published."""
 
 
+_CAST: tuple[type[ExportError], str, str, str] = (
+    DataProblem,
+    "EXP-CAST",
+    "a text can't be read as the number or date that an expression wants",
+    "Use try_cast() and treat what can't be read",
+)
+
 #: (pattern in what was thrown, kind, code, what, remedy); the first that fits counts.
 _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
     (
@@ -119,29 +126,34 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "Use try_divide() or a [[filter]]",
     ),
     (
-        r"DATETIME_PATTERN_RECOGNITION|Unknown pattern letter|INVALID_PARAMETER_VALUE\.PATTERN|PatternSyntaxException"
-        r"|near index \d+|INVALID_FORMAT\.(?!MISMATCH_INPUT)"
-        # Spark 4 has one code for time zones; Spark 3.5 throws the text of Java's own classes.
-        r"|INVALID_TIMEZONE|Unknown time-zone ID|Invalid ID for |Zone offset ",
-        BadInput,
-        "EXP-EXPRESSION",
-        "an expression of the contract has a date format, a number format, a regular expression or a time zone that Spark "
-        "doesn't know",
-        "Correct it: a date format is like 'yyyy-MM-dd', a time zone like 'Europe/Berlin'",
+        r"CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP|INVALID_FORMAT\.MISMATCH_INPUT|INVALID_FRACTION",
+        *_CAST,
+    ),
+    (
+        # Spark 4 has codes for all of these; Spark 3.5 throws texts and classes of Java's own libraries.
+        r"INVALID_PARAMETER_VALUE|INVALID_FORMAT|DATETIME_PATTERN|INVALID_REGEXP|INVALID_TIMEZONE|DAY_OF_WEEK|CANNOT_DECODE_URL"
+        r"|DUPLICATED_MAP_KEY|UNSUPPORTED_DATATYPE|(Unknown|Illegal|Too many) pattern |week-based patterns|Pattern ends with"
+        r"|(Malformed|separators in) pattern|PatternSyntaxException|near index \d+|No group \d+|Illegal input for day of week"
+        r"|(Illegal|Unknown|Missing|Duplicate)\w*Format\w*Exception|Unknown time-zone ID|Invalid ID for |Zone offset "
+        r"|UnsupportedEncodingException|Illegal sequence boundaries|Unexpected value for \w+ in function",
+        DataProblem,  # the argument may be the value of a field
+        "EXP-FUNCTION-ARGUMENT",
+        "an expression gives a function an argument that it doesn't accept, such as a date format, a regular expression or a "
+        "time zone that Spark doesn't know",
+        "Correct it: a date format is like 'yyyy-MM-dd', a time zone like 'Europe/Berlin'. If the argument is a field, leave "
+        "events with other values out by a [[filter]]",
     ),
     (
         r"INVALID_ARRAY_INDEX|INVALID_INDEX_OF_ZERO",
         DataProblem,
         "EXP-INDEX",
         "an expression reads an item that an array doesn't have",
-        "Use get(items, 0), which counts from 0 and gives null, or leave such events out by a [[filter]]",
+        "Use get(items, 0), which counts from 0 and gives null (element_at() counts from 1), or leave such events out by a "
+        "[[filter]]",
     ),
     (
-        r"CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP|INVALID_FORMAT\.MISMATCH_INPUT|INVALID_FRACTION|DateTimeException",
-        DataProblem,
-        "EXP-CAST",
-        "a text can't be read as the number or date that an expression wants",
-        "Use try_cast() and treat what can't be read",
+        r"DateTimeException",
+        *_CAST,
     ),
     (
         r"No space left on device|ENOSPC|File too large|Disk quota exceeded",

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from typing import Final
 
 from deployments.model import Deployment
 from exports import contracts
 from exports.toml_lines import key_lines
 from lakeferry.init import template
-from lakeferry.init.questions import KEEP, NEW, NONE, Answers, split_names
+from lakeferry.init.questions import EXAMPLE, EXAMPLE_TOPICS, NEW, NONE, Answers, split_names
 from lakeferry.init.template import TomlValue, to_toml
 
 _HEADER: Final = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
@@ -33,15 +34,33 @@ def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -
             text = set_value(text, "confluent", "environment_id", answers["environment"])
     if "snowflake" in changed:
         text = _update_snowflake(text, before, answers)
-    if answers["topics"] == KEEP:
-        text = _update_exports(text, before, answers, changed)
+    text = _update_exports(text, before, answers, changed)
     if "engineers" in changed:
         text = set_value(text, "alerts", "engineers", split_names(answers["engineers"]))
-    if "topics" in changed:  # other topics come with their own statements and exports
-        for name in ("topics", "statements", "exports"):
-            text = remove_tables(text, name)
-        text = "\n".join(part for part in (text, template.topics(answers), template.exports(answers)) if part)
-    return text
+    return _update_topics(text, before, answers) if "topics" in changed else text
+
+
+def _update_topics(text: str, before: Deployment, answers: Answers) -> str:
+    """Keep the topics that the answers name, add the new ones, and remove the others with their statements and exports."""
+    example = answers["topics"] == EXAMPLE
+    wanted = EXAMPLE_TOPICS if example else split_names(answers["topics"])
+    kept = [topic for topic in before.topics if topic.name in wanted]
+    if example and len(kept) < len(wanted):  # the example's topics belong together
+        kept = []
+    topics, statements = {topic.name for topic in kept}, {topic.statement for topic in kept}
+    unused = {topic.statement for topic in before.topics} - statements
+    text = remove_tables(text, "topics", [topic.name not in topics for topic in before.topics])
+    text = remove_tables(text, "statements", [statement.name in unused for statement in before.statements])
+    sources = [contracts.load(export.contract).source.topic for export in before.exports]
+    text = remove_tables(text, "exports", [source not in topics for source in sources])
+    for topic in before.topics:
+        if topic.name not in topics:
+            text = text.replace(template.OWN_COMMENT.format(name=topic.name), "").replace(template.EXAMPLE_COMMENT, "")
+    added = [name for name in wanted if name not in topics]
+    if not added:
+        return text
+    new = answers if example else {**answers, "topics": ", ".join(added)}
+    return "\n".join(part for part in (text, template.topics(new), template.exports(new)) if part)
 
 
 def _update_exports(text: str, before: Deployment, answers: Answers, changed: set[str]) -> str:
@@ -68,7 +87,7 @@ def _update_snowflake(text: str, before: Deployment, answers: Answers) -> str:
     elif not before.snowflake.enabled:
         text = set_value(text, "snowflake", "enabled", True)
     text = set_value(text, "snowflake", "account", answers["snowflake"])
-    if before.uses_snowflake or answers["topics"] != KEEP:
+    if before.uses_snowflake:
         return text
     for index, topic in enumerate(before.topics):
         table = f"topics[{index}].tableflow"
@@ -105,13 +124,17 @@ def remove_key(text: str, table: str, key: str) -> str:
     return _join(lines)
 
 
-def remove_tables(text: str, name: str) -> str:
-    """Remove every `[[name]]` with the tables below it. Comments between two tables stay."""
+def remove_tables(text: str, name: str, unwanted: Sequence[bool]) -> str:
+    """Remove each `[[name]]` that is unwanted, in the order of the file, with the tables below it.
+
+    Comments between two tables stay.
+    """
     remaining: list[str] = []
-    lines, inside = text.splitlines(), False
+    lines, inside, index = text.splitlines(), False, -1
     for number, line in enumerate(lines):
         if header := _HEADER.match(line):
-            inside = header[1] == name or header[1].startswith(f"{name}.")
+            index += header[1] == name
+            inside = (header[1] == name or header[1].startswith(f"{name}.")) and unwanted[index]
         if not inside or not _table_continues(lines, number):
             remaining.append(line)
     return re.sub(r"\n{3,}", "\n\n", _join(remaining))

@@ -83,13 +83,6 @@ def split_names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def with_topics_kept(answers: Answers, existing: Deployment) -> Answers:
-    """Return the answers with the topics kept, where they name just those of the file: a script may name them each time."""
-    wanted = EXAMPLE_TOPICS if answers["topics"] == EXAMPLE else split_names(answers["topics"])
-    same = sorted(wanted) == sorted(topic.name for topic in existing.topics)
-    return {**answers, "topics": KEEP} if same else answers
-
-
 def applies(question: Question, answers: Answers) -> bool:
     """Return whether the question makes sense after these answers: a new environment has no name yet."""
     return question.key != "environment_name" or answers["environment"] != NEW

@@ -52,7 +52,7 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
     defaults = questions.defaults(questions.load_answers(clone.answers_file), before)
     answers = _answers(output, clone, defaults, flags, yes=yes)
     if text is not None and before:
-        new_text = editing.update(text, before, defaults, questions.with_topics_kept(answers, before))
+        new_text = editing.update(text, before, defaults, answers)
     else:
         new_text = template.render_file(stage, answers)
     deployment = _deployment(clone, new_text)

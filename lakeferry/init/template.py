@@ -14,8 +14,9 @@ from lakeferry.init.questions import EXAMPLE, EXAMPLE_TOPICS, NEW, NONE, Answers
 TomlValue = str | bool | int | list[str]
 CLOUD_KEY: Final = "lakeferry/confluent-cloud-key"
 DEPLOYER: Final = "lakeferry/snowflake-deployer"
+EXAMPLE_COMMENT: Final = "# Trades from a Datagen connector, and a topic that a Flink statement derives from them.\n"
+OWN_COMMENT: Final = "# Your own producers write it, with the Avro schema topics/{name}.avsc.\n"
 _EXAMPLE: Final = """\
-# Trades from a Datagen connector, and a topic that a Flink statement derives from them.
 [[topics]]
 name = "stock_trades"
 partitions = 6
@@ -33,7 +34,6 @@ statement = "stock_trades_with_totals"
 name = "stock_trades_with_totals"
 """
 _OWN: Final = """\
-# Your own producers write it, with the Avro schema topics/{name}.avsc.
 [[topics]]
 name = "{name}"
 partitions = 6
@@ -62,9 +62,9 @@ def topics(answers: Answers) -> str:
     """Return the topics of the answers with their tables, and the statements of the example."""
     if answers["topics"] == EXAMPLE:
         first, second = (_snowflake_table(name, answers) for name in EXAMPLE_TOPICS)
-        return _EXAMPLE.format(first=first, second=second)
+        return EXAMPLE_COMMENT + _EXAMPLE.format(first=first, second=second)
     wanted = split_names(answers["topics"])
-    return "\n".join(_OWN.format(name=name, table=_snowflake_table(name, answers)) for name in wanted)
+    return "\n".join((OWN_COMMENT + _OWN).format(name=name, table=_snowflake_table(name, answers)) for name in wanted)
 
 
 def exports(answers: Answers) -> str:

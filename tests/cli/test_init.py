@@ -166,6 +166,29 @@ def test_topics_that_the_file_has_stay_as_they_are(project, topics):
     assert (again.code, again.document["written"], file.read_text()) == (0, False, before)
 
 
+def test_a_topic_is_added_and_removed_without_a_change_of_the_others(project):
+    words = ("init", "--stage", "test", *MINE, "--yes")
+    assert project.run(*words, "--topics", "sales_orders").code == 0
+    file = project.root / "deployments" / "test.toml"
+    one = file.read_text().replace("partitions = 6", "partitions = 12").replace("first_day = 2", "first_day = 1")
+    file.write_text(one)
+    result = project.run(*words, "--topics", "sales_orders,store_orders", "--json")
+    assert result.code == 0, result.err
+    assert [line for line in result.document["diff"].splitlines()[2:] if line.startswith("-")] == []
+    assert [topic.name for topic in plan_of(project, "test").topics] == ["sales_orders", "store_orders"]
+    assert project.run(*words, "--topics", "sales_orders").code == 0
+    assert file.read_text() == one
+
+
+def test_topics_that_are_removed_take_their_statements_and_exports_with_them(project):
+    words = ("init", "--stage", "test", *MINE, "--yes")
+    assert project.run(*words, "--topics", "example").code == 0
+    assert project.run(*words, "--topics", "stock_trades,sales_orders").code == 0
+    made = plan_of(project, "test")
+    assert [topic.name for topic in made.topics] == ["stock_trades", "sales_orders"]
+    assert (made.statements, [export.contract for export in made.exports][:1]) == ([], ["daily_trades"])
+
+
 def test_answers_are_remembered_for_the_next_stage(project):
     project.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales")
     project.run("init", "--stage", "next")

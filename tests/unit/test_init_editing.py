@@ -64,15 +64,21 @@ def test_a_key_is_removed_with_its_whole_value():
 
 
 def test_tables_are_removed_with_subtables_and_comments_between_stay():
-    after = editing.remove_tables(TEXT, "topics")
+    after = editing.remove_tables(TEXT, "topics", [True, True])
     assert tomllib.loads(after).keys() == {"aws", "alerts"}
     assert "# About topics." in after
     assert "# Between the two." in after
 
 
+@pytest.mark.parametrize(("unwanted", "left"), [([True, False], "two"), ([False, True], "one")])
+def test_one_table_of_several_is_removed(unwanted, left):
+    after = tomllib.loads(editing.remove_tables(TEXT, "topics", unwanted))
+    assert [topic["name"] for topic in after["topics"]] == [left]
+
+
 def test_tables_with_a_longer_name_stay():
     text = '[[topics]]\nname = "a"\n\n[topics_of_ours]\nx = 1\n'
-    assert tomllib.loads(editing.remove_tables(text, "topics")) == {"topics_of_ours": {"x": 1}}
+    assert tomllib.loads(editing.remove_tables(text, "topics", [True])) == {"topics_of_ours": {"x": 1}}
 
 
 def test_a_table_written_in_one_line_has_no_header():

@@ -138,14 +138,14 @@ def test_each_rule_names_its_key(line, key, message):
     assert found[2].startswith(message)
 
 
-def test_a_choice_that_is_no_word_is_quoted():
+def test_a_choice_that_is_no_word_is_quoted_as_toml_wants_it():
     @attrs.frozen
     class Row:
         separator: Literal[",", "\t", "blank"] = setting("Between cells.")
 
     with pytest.raises(BadFile) as bad:
         read(Row, "separator = '|'", name="row.toml")
-    assert [one.message for one in bad.value.problems] == ["'|' is none of: ',', '\\t', blank"]
+    assert [one.message for one in bad.value.problems] == ['\'|\' is none of: ",", "\\t", blank']
 
 
 def test_a_byte_order_mark_is_named():

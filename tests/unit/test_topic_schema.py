@@ -89,6 +89,19 @@ def test_kinds_of_every_shape():
 
 
 @pytest.mark.parametrize(
+    ("definition", "size"),
+    [
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, (4, 2)),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4}, (4, 0)),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": None}, (4, 0)),
+        ({"type": "string", "logicalType": "decimal"}, None),
+    ],
+)
+def test_digits_of_a_decimal(definition, size):
+    assert schema(field("price", definition)).fields["price"].size == size
+
+
+@pytest.mark.parametrize(
     ("definition", "reference", "more"),
     [
         ({"name": "Person"}, "Person", {}),
