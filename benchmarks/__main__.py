@@ -1,6 +1,6 @@
 """`make bench`: measures what users wait and pay for, and writes the report to benchmarks/results/bench.md.
 
-`python -m benchmarks [QUESTION …] [--rounds N]`; without a question all of them. On a quiet machine only. One round of one
+`python -m benchmarks [QUESTION …] [--rounds N]`; without a question all of them. Run it on an idle machine only. One round of one
 question takes less than five minutes, the first time somewhat longer, because the table is written.
 """
 
@@ -42,7 +42,7 @@ _NIGHT_ORDERS: Final = 500
 
 @attrs.define
 class Bench:
-    """`stamp` keeps this run's files apart from those of former ones."""
+    """`stamp` keeps this run's files apart from those of earlier runs."""
 
     aws: EmbeddedAws
     rounds: int
@@ -52,7 +52,7 @@ class Bench:
     def cold(
         self, shape: Shape, environment: Mapping[str, str] | None = None, note: str = "", python: str = sys.executable
     ) -> Cost:
-        """The job in a process of its own, publishing to a prefix of its own. Deletes what former runs published."""
+        """Run the job in a new process, which publishes to a new prefix. Deletes what earlier runs published."""
         lake.ensure(self.aws, shape)
         lake.empty_target()
         self.number += 1
@@ -75,14 +75,14 @@ class Bench:
         return _printed(f"DuckDB, {shape.label}", measure.run(commands.peer(shape, f"{self.stamp}/duckdb.csv")))
 
     def warm(self, shape: Shape) -> float:
-        """Seconds of the last of some runs in one session."""
+        """Return the seconds of the last of several runs in one session."""
         lake.empty_target()
         print(f"  {_WARM_RUNS} runs in one session, {shape.label}", flush=True)
         cost = measure.run(commands.warm(shape.name, f"{self.stamp}/warm", _WARM_RUNS))
         return float(cost.output.splitlines()[-1].split()[0])
 
     def in_turns(self, shapes: Sequence[Shape]) -> dict[Shape, tuple[Cost, float]]:
-        """Return `cold_and_aws` of the job on each table. A slow minute of the machine slows all of them."""
+        """Return `cold_and_aws` of the job on each table. They take turns, so a slow minute of the machine slows all."""
         for shape in shapes:  # all of them before the first is measured: writing makes the machine busy
             lake.ensure(self.aws, shape)
         costs = [[self.cold_and_aws(shape) for shape in shapes] for _ in range(self.rounds)]
@@ -216,7 +216,7 @@ def machines(bench: Bench) -> Measured:
 
 
 def releases(bench: Bench) -> Measured:
-    """Each version of Glue's Spark and Iceberg, in turns, on the Python of this machine."""
+    """Measure each version of Glue's Spark and Iceberg, in turns, on the Python of this machine."""
     if not GLUE6_VENV.exists():
         raise SystemExit("Run `python3.11 -m lakeferry.local.bootstrap glue6` and `.venv-glue6/bin/lakeferry demo` once first.")
     lake.ensure(bench.aws, GOAL)
@@ -245,7 +245,7 @@ def releases(bench: Bench) -> Measured:
 
 
 def levers(bench: Bench) -> Measured:
-    """Each setting changed by itself, in turns with the shipped ones."""
+    """Measure each setting changed by itself, in turns with the shipped ones."""
     options, java = "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS"
     changes = {
         "as shipped": (java, "", ""),
@@ -282,7 +282,7 @@ def levers(bench: Bench) -> Measured:
 
 def synthesis(bench: Bench) -> Measured:
     def once(stage: str) -> float:
-        """Wall seconds of one synthesis as `make synth` does it, rule pack included."""
+        """Return the wall seconds of one synthesis as `make synth` does it, including cdk-nag's rules."""
         started = time.monotonic()
         command = [sys.executable, "-m", "lakeferry.deployment.app", stage]
         subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
@@ -317,13 +317,13 @@ QUESTIONS: Final[Mapping[str, tuple[str, Callable[[Bench], Measured]]]] = {
 
 
 def _printed(what: str, cost: Cost) -> Cost:
-    """So that what was measured is not lost where a long run is stopped."""
+    """Print the cost, so that it is not lost if a long run is stopped."""
     print(f"  {what}: {cost.wall:.1f} s, {cost.cpu:.1f} CPU-s, {cost.memory} MiB", flush=True)
     return cost
 
 
 def _processor_seconds(pid: int) -> float:
-    """Return the user and system time of a process and its children, also of those that have ended."""
+    """Return the user and system time of a process and its children, including those that have ended."""
     process = psutil.Process(pid)
     return float(sum(sum(each.cpu_times()[:4]) for each in [process, *process.children(recursive=True)]))
 
@@ -342,7 +342,7 @@ def _medians(costs: Sequence[tuple[Cost, float]]) -> tuple[Cost, float]:
 
 
 def _ratio(pairs: list[tuple[Cost, Cost]]) -> float:
-    """The median of the pairs' ratios of wall time."""
+    """Return the median of the pairs' ratios of wall time."""
     return statistics.median(first.wall / second.wall for first, second in pairs)
 
 

@@ -1,4 +1,4 @@
-"""What is compared: the job as Glue starts it, and DuckDB with an SQL that does the same work."""
+"""The commands that are compared: the job as Glue starts it, and DuckDB with an SQL statement that does the same work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.lake import DATABASE, SECRET, TARGET
 from benchmarks.shapes import Shape
 
 CONTRACT = Path(__file__).with_name("bench_sales.toml")
-#: What a daily contract with 15 restatable windows has instead.
+#: The lines of the contract that differ in a daily contract with 15 restatable windows.
 _DAILY = {
     'every = "iso_week"': 'every = "day"',
     "from = 2026-01-19": "from = 2026-01-12",
@@ -19,7 +19,7 @@ _DAILY = {
 
 
 def daily_contract(folder: Path) -> Path:
-    """Write the benchmark's contract for days instead of weeks into the folder."""
+    """Write a daily variant of the benchmark's contract into the folder."""
     text = CONTRACT.read_text(encoding="utf-8")
     for weekly, daily in _DAILY.items():
         if weekly not in text:
@@ -31,7 +31,7 @@ def daily_contract(folder: Path) -> Path:
 
 
 def arguments(table: str, prefix: str, contract: Path = CONTRACT, as_of: str = "2026-01-26T06:00:00Z") -> list[str]:
-    """The job's; as of this instant, the contract delivers one week."""
+    """Return the job's arguments. With the default of `as_of`, the contract delivers one week."""
     return [
         *("--export", str(contract), "--as-of", as_of),
         *("--database", DATABASE, "--table", table),

@@ -1,7 +1,7 @@
 """`python -m benchmarks.faults --seeds 30`: whole deployments under faults; writes results/faults.md.
 
-A run waits more than it computes. Two halves side by side, each with its own `--out`, take half the time;
-`python -m benchmarks.faults --of out/a/faults.json --of out/b/faults.json` makes the page of both.
+A run waits more than it computes, so two campaigns in parallel, each with half of the seeds and its own `--out`, take half the
+time. `python -m benchmarks.faults --of out/a/faults.json --of out/b/faults.json` writes the page for both.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def merged(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Merge campaigns that ran side by side; together they took as long as the longest."""
+    """Merge campaigns that ran in parallel; together they took as long as the longest."""
     runs = [one for document in documents for one in document["runs"]]
     return faults.summarize(runs, max(document["seconds"] for document in documents))
 
 
 def page(document: Mapping[str, Any]) -> str:
-    """Return the page of a campaign. Raises KeyError for another document."""
+    """Return the page of a campaign. Raises KeyError for a document that isn't one of a campaign."""
     hits = document["hits"]
     rows = [row for one in document["runs"] for row in _rows(one)]
     return "\n".join(
@@ -67,7 +67,7 @@ def page(document: Mapping[str, Any]) -> str:
 
 
 def _ranges(seeds: Sequence[int]) -> str:
-    """Like 0–13, 15."""
+    """Return the seeds as text, such as 0–13, 15."""
     ranges: list[list[int]] = []
     for seed in sorted(seeds):
         if ranges and seed == ranges[-1][1] + 1:

@@ -28,7 +28,7 @@ FOLDER = STATE / "bench"
 
 @contextmanager
 def embedded() -> Iterator[EmbeddedAws]:
-    """This process and its children talk to it; `AWS_ENDPOINT_URL` and credentials are in the environment."""
+    """Start the embedded AWS, and set `AWS_ENDPOINT_URL` and credentials in the environment of this process and its children."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with EmbeddedAws(state_dir=FOLDER) as aws:
         os.environ.update(aws.environment(dict(os.environ)))
@@ -38,7 +38,7 @@ def embedded() -> Iterator[EmbeddedAws]:
 
 
 def ensure(aws: EmbeddedAws, shape: Shape) -> Table:
-    """Return the table, which is written unless a former run left it whole."""
+    """Return the table. It is written first, unless an earlier run has written it completely."""
     where = {"s3.endpoint": aws.url, "s3.region": aws.region}
     catalog = GlueCatalog("bench", client=None, **{"glue.skip-name-validation": "true"}, **where)
     if catalog.table_exists((DATABASE, shape.name)):
@@ -57,13 +57,13 @@ def empty_target() -> None:
 
 
 def data_sha256(prefix: str) -> str:
-    """Return the hash of the one data file that a run published below the prefix, as its manifest has it."""
+    """Return the hash of the one data file that a run published below the prefix, from its manifest."""
     (file,) = [each for each in _document(prefix, "manifests")["files"] if each["role"] == "data"]
     return str(file["sha256"])
 
 
 def phases(prefix: str) -> dict[str, float]:
-    """Return the seconds of each phase of the one run that published below the prefix, as its record has them."""
+    """Return the seconds of each phase of the one run that published below the prefix, from its run record."""
     return dict(_document(prefix, "runs")["phases"])
 
 

@@ -18,7 +18,10 @@ _EVERY = 0.1
 
 @attrs.frozen
 class Cost:
-    """Seconds, processor seconds of the tree, and the greatest sum of proportional set sizes (PSS) of the tree in MiB."""
+    """`wall` and `cpu` are seconds. `memory` is the greatest sum of proportional set sizes (PSS) in MiB.
+
+    `cpu` and `memory` are those of the whole process tree.
+    """
 
     wall: float
     cpu: float
@@ -27,7 +30,7 @@ class Cost:
 
 
 def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Cost:
-    """Raises CalledProcessError with what the command said."""
+    """Raises CalledProcessError with the command's output."""
     started = time.perf_counter()
     process = subprocess.Popen(
         command, env=dict(environment or os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -46,7 +49,7 @@ class _Watcher(threading.Thread):
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self.peak = 0
-        #: By process: the JVM ends after its parent, so nobody waits for it and no sum of the kernel's has its time.
+        #: By process: the JVM ends after its parent, so nobody waits for it, and the kernel's totals lack its time.
         self._spent: dict[int, float] = {}
         self._root = psutil.Process(pid)
         self._done = threading.Event()

@@ -1,11 +1,11 @@
 """`python -m benchmarks.mutation --seed 17 --count 500`: changes one detail of the product at a time and runs its tests.
 
-A change that no test notices, a survivor, shows what nothing holds. The operators are those of cosmic-ray, and a few more in
-`mutation_operators`. Its own runner knows one test command for all modules; here each module has tests of its own (`SELECTIONS`
-in `mutation_tests`), those that take seconds first, and for survivors the ones that take minutes.
+A change that no test notices, a survivor, shows behaviour that no test checks. The operators are those of cosmic-ray, and a few
+more in `mutation_operators`. cosmic-ray's own runner has one test command for all modules; here each module has its own tests
+(`SELECTIONS` in `mutation_tests`) in two lines: first those that take seconds, then, for survivors, those that take minutes.
 
-Tests run in a copy of the tree, below build/mutation/. The sample and what became of it are written after each run of tests to
-results/mutation-<seed>.json, so the same command goes on where it was stopped. It tries a survivor again once its tests have
+Tests run in a copy of the tree, below build/mutation/. The sample and its results are written after each run of tests to
+results/mutation-<seed>.json, so the same command continues where it was stopped. It tries a survivor again once its tests have
 changed. Survivors that no test can notice are in mutation_equivalents.toml, with the reason. Writes results/mutation-<seed>.md.
 """
 
@@ -45,7 +45,7 @@ EQUIVALENTS: Final = ROOT / "benchmarks" / "mutation_equivalents.toml"
 _BUILD: Final = ROOT / "build" / "mutation"
 _TREE: Final = _BUILD / "tree"
 KILLED, SURVIVED, GONE, EQUIVALENT, WAITING = "killed", "survived", "gone", "equivalent", "waiting"
-#: Imported once, before each run of tests is forked off: this takes longer than many of the tests.
+#: Imported once, before the processes that run tests are forked: the imports take longer than many of the tests.
 _PRELOADED: Final = (
     "pytest",
     "hypothesis",
@@ -61,7 +61,7 @@ _WALL_SECONDS: Final = 1200
 
 @attrs.define
 class Mutant:
-    """`stamps` are of the tests that it survived: the first line, then the second."""
+    """`stamps` has hashes of the tests that it survived: of those of the first line, then of those of the second."""
 
     path: str
     change: Change
@@ -75,7 +75,7 @@ class Mutant:
 
 @attrs.define
 class Campaign:
-    """A sample and what became of it. `seconds` are what tests take of the processor without a change, by their stamp."""
+    """A sample and its results. `seconds` has the processor time that tests take without a change, by their stamp."""
 
     commit: str
     mutants: list[Mutant] = attrs.field(factory=list)
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
                 campaign.save(file)
     except TimeoutError:
-        print("stopped; the same command goes on", flush=True)
+        print("stopped; the same command continues", flush=True)
     command = shlex.join(
         ["--seed", str(given.seed), "--count", str(given.count), *(["--only", *given.only] if given.only else [])]
     )
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _turn(pair: tuple[int, Mutant]) -> tuple[bool, int]:
-    """Order lines of tests: those that need Spark take the longest, so they come last."""
+    """Return a sort key. Tests that need Spark take the longest, so they come last."""
     line, mutant = pair
     return any("spark/" in tests or "faults/" in tests for tests in SELECTIONS[mutant.path][: line + 1]), line
 
@@ -129,7 +129,7 @@ def _campaign(file: Path, seed: int, count: int, modules: Sequence[str]) -> Camp
     """Return the campaign as far as it has come. A larger count than before draws more."""
     campaign = cattrs.structure(json.loads(file.read_text(encoding="utf-8")), Campaign) if file.exists() else Campaign(_commit())
     known = {(mutant.path, mutant.change) for mutant in campaign.mutants}
-    # A few small modules may not have as many.
+    # A few small modules may not have as many different changes.
     for drawn in itertools.islice(_draw(random.Random(f"{seed} {len(known)}"), modules), 20 * count):
         if len(campaign.mutants) >= count:
             break
@@ -141,7 +141,7 @@ def _campaign(file: Path, seed: int, count: int, modules: Sequence[str]) -> Camp
 
 
 def _draw(rng: random.Random, modules: Sequence[str]) -> Iterator[tuple[str, Change]]:
-    """Yield changes: a module by its length, then a kind of change, each as likely, then one of that kind."""
+    """Yield random changes: of a module, weighted by length; then of a kind, all as likely; then one of that kind."""
     sources = {path: (ROOT / path).read_text(encoding="utf-8") for path in modules}
     offered = functools.cache(lambda path: options(sources[path]))
     lengths = [len(source.splitlines()) for source in sources.values()]
@@ -167,7 +167,7 @@ class Tests:
             __import__(name)
 
     def try_on(self, mutant: Mutant, line: int) -> bool:
-        """Run a line of the mutant's tests, unless it has survived these already. Return whether anything became known."""
+        """Run a line of the mutant's tests, unless it has survived these already. Return whether there is a new result."""
         selection = SELECTIONS[mutant.path][line]
         stamp = _stamp(selection)
         if not selection or (len(mutant.stamps) > line and mutant.stamps[line] == stamp):
@@ -199,7 +199,7 @@ class Tests:
         return int(3 * self._seconds[stamp]) + 20
 
     def _fails(self, selection: str, limit: int) -> bool:
-        """Raises TimeoutError when this campaign's time is over."""
+        """Return whether the tests fail. Raises TimeoutError when this campaign's time is over."""
         if time.monotonic() > self._until:
             raise TimeoutError
         child = os.fork()
@@ -216,7 +216,7 @@ class Tests:
         return code != 0
 
     def _write(self, path: str, text: str) -> None:
-        """Write with a time that no earlier version had: Python takes byte code of the same second and length for current."""
+        """Write with a time that no earlier version had: Python reuses byte code if the source has the same second and length."""
         self._edits += 1
         file = _TREE / path
         file.write_text(text, encoding="utf-8")

@@ -1,5 +1,7 @@
-"""Changes to a module's source: cosmic-ray's operators, and what they lack. Those drop a statement, a clause of `and` or `or`, a
-keyword argument, a branch of a conditional expression or what is returned, and change a text.
+"""Changes to a module's source: cosmic-ray's operators, and a few more.
+
+The additional ones drop a statement, a clause of `and` or `or`, a keyword argument, a branch of a conditional expression or what
+is returned, or change a text.
 """
 
 from __future__ import annotations
@@ -17,19 +19,19 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.provider import OperatorProvider
 
-#: Two need names as arguments. Without a decorator, or with `~` for a minus, nothing works. A comparison by identity is the same
-#: as one by value, or plainly wrong.
+#: Operators of cosmic-ray that are not used. Two need names as arguments. Without a decorator, or with `~` for a minus, nothing
+#: works. Comparing by identity instead of by value changes nothing, or is plainly wrong.
 _LEFT_OUT: Final = re.compile(
     r"Variable.*|RemoveDecorator|ReplaceUnaryOperator_(?!Delete).*|.*(?<!_Is)_IsNot|.*(?<!_IsNot)_Is|.*_Is_(?!IsNot).*"
     r"|.*_IsNot_(?!Is$).*"
 )
-#: Makes the changed source.
+#: Returns the changed source.
 Option = Callable[[], str]
 
 
 @attrs.frozen
 class Change:
-    """Whole lines from line `line` on, without their ends."""
+    """A change of whole lines, from line number `line` on. `before` and `after` have no line ends."""
 
     kind: str
     line: int
@@ -48,7 +50,7 @@ class Change:
 
 
 def options(source: str) -> dict[str, list[Option]]:
-    """Return what may be changed, by kind. Nothing of it is in an annotation or a docstring."""
+    """Return the possible changes by kind. None of them is in an annotation or a docstring."""
     tree = ast.parse(source)
     by_kind: dict[str, list[Option]] = defaultdict(list)
     for kind, option in (*_of_cosmic_ray(source, _annotations(tree)), *_own(source, tree)):
@@ -79,7 +81,7 @@ def _change(kind: str, before: list[str], after: list[str]) -> Change:
 
 
 def _annotations(tree: ast.Module) -> set[tuple[int, int]]:
-    """Return the lines and columns at which something is for the type checker only."""
+    """Return the lines and columns of code that is for the type checker only."""
     parts = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
     parts += [node.test for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     return {

@@ -1,4 +1,4 @@
-"""Which tests hold which module: for each the files that take seconds, then those that take minutes."""
+"""Which tests check which module: for each module the files that take seconds, then those that take minutes."""
 
 from __future__ import annotations
 

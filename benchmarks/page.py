@@ -26,7 +26,7 @@ _ROW, _LEFT, _WIDE, _RIGHT = 26, 290, 420, 90
 
 @attrs.frozen
 class Goal:
-    """`value` was measured; a goal is met where it is at most `limit`."""
+    """A goal is met if the measured `value` is at most `limit`."""
 
     what: str
     value: float
@@ -40,7 +40,7 @@ class Goal:
 
 @attrs.frozen
 class Measured:
-    """What a question's rounds gave: a table with a head, bars of the chart in `unit`, goals, and remarks."""
+    """The results of a question's rounds: a table with a header row, bars of the chart in `unit`, goals, and remarks."""
 
     table: list[list[str]]
     bars: list[tuple[str, float]]

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.rotation`: three simulated years of rotation under readers, and how the same ends with a planted defect.
+"""`python -m benchmarks.rotation`: simulates three years of rotation with readers, and one year with a planted defect.
 
 Writes benchmarks/results/rotation.md. Takes about two minutes.
 """

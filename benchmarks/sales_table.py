@@ -50,7 +50,7 @@ ARROW_SCHEMA = pa.schema(
 
 
 def write(catalog: Catalog, database: str, location: str, shape: Shape) -> Table:
-    """Creates `database`.`shape.name` below `location`."""
+    """Create `database`.`shape.name` below `location`, and write its events."""
     catalog.create_namespace_if_not_exists(database, {"location": location})
     properties = {"write.parquet.compression-codec": "zstd", "format-version": "2"}
     name = shape.name
@@ -129,14 +129,14 @@ def _people(order: np.ndarray, rows: int) -> dict[str, pa.Array]:
 
 
 def _of_order(order: np.ndarray, salt: int) -> np.ndarray:
-    """A number in [0, 1) that an order keeps in all its events."""
+    """Return a number in [0, 1) that is the same for all events of an order."""
     mixed = (order.astype(np.uint64) + np.uint64(salt * 1_000_003)) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(32)
     return (mixed * np.uint64(0xD6E8FEB86659FD93) >> np.uint64(11)).astype(np.float64) / float(1 << 53)
 
 
 def _offsets(partition: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """The next offsets of each partition, counted on in `offsets`."""
+    """Return the next offsets of each partition, and advance `offsets`."""
     result = np.empty(len(partition), dtype=np.int64)
     for one in range(len(offsets)):
         mine = partition == one
@@ -154,7 +154,7 @@ def _pick(values: list[str], where: np.ndarray) -> pa.Array:
 
 
 def _cents(numbers: np.ndarray) -> pa.Array:
-    """Whole cents as decimal(10,2), by reading the same bytes with another scale."""
+    """Return whole cents as decimal(10,2), by reading the same bytes with another scale."""
     whole = pa.array(numbers).cast(pa.decimal128(19, 0)).cast(pa.decimal128(10, 0))
     return pa.Array.from_buffers(pa.decimal128(10, 2), len(whole), whole.buffers())
 

@@ -31,5 +31,5 @@ GOAL = Shape(5_000_000, 256, 64)
 ROWS = [Shape(rows, 256, 64) for rows in (1_000_000, 5_000_000, 20_000_000)]
 FILES = [Shape(5_000_000, files, 64) for files in (64, 2048)]
 SNAPSHOTS = [Shape(1_000_000, 100, commits) for commits in (1, 10, 100)]
-#: Commits are added to it, so it is no table of another question.
+#: Commits are added to it, so no other question may use this table.
 NIGHTS = Shape(1_000_000, 64, 32)

@@ -42,7 +42,7 @@ def cluster(workers: int) -> Iterator[dict[str, str]]:
             os.environ.clear()
             os.environ.update(before)
         program = [str(Path(pyspark.__file__).parent / "bin" / "spark-class")]
-        # Options of the job's own JVM, the archive of classes among them, are not the daemons'.
+        # The daemons don't get the options of the job's own JVM, such as the archive of classes.
         daemons = {name: value for name, value in environment.items() if name != "SPARK_SUBMIT_OPTS"}
         commands = [[*program, "org.apache.spark.deploy.master.Master", *_at(port), "--webui-port", str(page)]]
         for core in range(workers):

@@ -1,4 +1,4 @@
-"""Runs the benchmark's export several times in one session and prints the seconds of each, the JVM's start left out."""
+"""Runs the benchmark's export several times in one session and prints the seconds of each, without the JVM's start."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from lakeferry.cli import (
     status,
 )
 
-#: In the order of `lakeferry --help`.
+#: In the order in which `lakeferry --help` lists them.
 _COMMANDS = (
     *(demo, rehearse, init, secrets, doctor, plan, deploy, status, rotate, logs),
     *(cost, export, query, inventory, diagram, explain, destroy),
@@ -49,7 +49,7 @@ for module in _COMMANDS:
 
 def main() -> None:
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may not know every character
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # not every terminal shows every character
     app()
 
 

@@ -1,4 +1,4 @@
-"""Turns exceptions into messages for the user of a command: Lakeferry's own, those of AWS, and unexpected ones."""
+"""Translates exceptions into errors for the user of a command: exceptions of Lakeferry, of AWS, and unexpected ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lambdas.shared import errors as lambda_errors
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.redaction import redact
 
-#: What boto3 raises where nobody is logged in, or no longer.
+#: What boto3 raises if there are no AWS credentials, or if they have expired.
 _LOGGED_OUT: Final = (
     boto.NoCredentialsError,
     boto.PartialCredentialsError,
@@ -34,16 +34,16 @@ TRACE: Final = ROOT / ".lakeferry" / "last-error.txt"
 
 
 def as_failure(error: Exception) -> CommandFailed:
-    """Holds no secret, whatever the exception holds."""
+    """Return the error that the command reports. It contains no secret, even if the exception does."""
     if isinstance(error, LakeferryError):
         if error.row is lambda_errors.STORAGE and isinstance(error.__context__, BotoCoreError | ClientError):
-            return _of_aws(error.__context__, error.doing + error.what.rpartition(": ")[0])  # as aws_call has translated it
+            return _of_aws(error.__context__, error.doing + error.what.rpartition(": ")[0])  # aws_call has translated it
         why = errors.entry(error.row.code).cause
         return CommandFailed(error.row.code, f"{error.doing}{error.what}", why=why, trace=trace_of(error))
     if isinstance(error, ExportError):
         return CommandFailed(error.code, redact(error.what), error.remedy, trace=trace_of(error))
     if isinstance(error, BotoCoreError | ClientError):
-        doing = f"asking AWS for {error.operation_name}" if isinstance(error, ClientError) else "asking AWS"
+        doing = f"calling {error.operation_name} of AWS" if isinstance(error, ClientError) else "calling AWS"
         return _of_aws(error, doing)
     return _unexpected(error)
 
@@ -68,7 +68,7 @@ def _unexpected(error: Exception) -> CommandFailed:
         TRACE.write_text(trace, encoding="utf-8")
         kept = True
     except OSError:
-        pass  # a folder that may not be written must not hide what happened
+        pass  # the error must be reported even if the folder is not writable
     trace_file = str(TRACE.relative_to(ROOT)) if kept else ""
     hint = (
         f"Report it with {trace_file}, which contains no secret"
@@ -80,7 +80,7 @@ def _unexpected(error: Exception) -> CommandFailed:
 
 
 def _where(error: Exception) -> str:
-    """Return the last line of this repository in the traceback."""
+    """Return the last file and line of this repository in the traceback, "" if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(ROOT) and ".venv" not in frame.filename]
     return f" in {Path(ours[-1].filename).relative_to(ROOT)}, line {ours[-1].lineno}" if ours else ""
@@ -88,11 +88,11 @@ def _where(error: Exception) -> str:
 
 @contextmanager
 def translate_aws_errors(doing: str) -> Iterator[None]:
-    """Turns what boto3 raises into CommandFailed."""
+    """Translate exceptions of boto3 into CommandFailed. `doing` begins the message, for instance "reading the stacks"."""
     try:
         yield
     except _LOGGED_OUT as error:
-        message = f"AWS can't be asked, because nobody is logged in ({type(error).__name__})"
+        message = f"can't call AWS, because nobody is logged in ({type(error).__name__})"
         raise CommandFailed("AWS-CREDENTIALS", message) from None
     except ClientError as error:
         raise _refused(doing, str(error.response.get("Error", {}).get("Code", ""))) from None
@@ -102,8 +102,8 @@ def translate_aws_errors(doing: str) -> Iterator[None]:
 
 def _refused(doing: str, code: str) -> CommandFailed:
     if "ExpiredToken" in code or code in ("InvalidClientTokenId", "UnrecognizedClientException", "RequestExpired"):
-        return CommandFailed("AWS-CREDENTIALS", f"AWS doesn't take the credentials ({code})")
+        return CommandFailed("AWS-CREDENTIALS", f"AWS rejects the credentials ({code})")
     is_throttled = "Throttl" in code or code in _TOO_MANY
-    wait = "AWS takes no more calls of this account for the moment: run the command again in a minute"
-    hint = wait if is_throttled else "Check what the role that you are logged in with may do"
+    wait = "AWS is throttling the requests of this account: run the command again in a minute"
+    hint = wait if is_throttled else "Check the permissions of the role that you are logged in with"
     return CommandFailed(lambda_errors.STORAGE.code, f"{doing}: {code}", hint)

@@ -1,4 +1,4 @@
-"""The catalogue of errors, errors.toml, with typed access: commands, their pages and `lakeferry explain` read it here."""
+"""Typed access to errors.toml, the catalogue of errors. Commands, `lakeferry explain` and the generated pages read it here."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from lambdas.snowflake import errors as snowflake
 FILE: Final = Path(__file__).with_name("errors.toml")
 #: One page explains all errors; each code has an anchor there.
 PAGE: Final = "docs/reference/errors.md"
-#: Exit codes: done · failed · wrong input · not ready, this machine or something that `doctor` checks · there are changes
-#: (`plan --check`) · not yet, try later · stopped · blocked by a check.
+#: Exit codes from 0 to 7: success; failure; invalid input; this machine or something that `doctor` checks is not ready; there are
+#: changes (`plan --check`); not possible yet, try later; stopped by the user; blocked by a check.
 DONE, FAILED, WRONG_INPUT, NOT_SET_UP, CHANGES, LATER, STOPPED, KEPT_BACK = range(8)
-#: Parts of the product by their name in the file, in the order of the page.
+#: Titles of the parts of Lakeferry by their names in errors.toml, in the order of the generated page.
 PARTS: Final = {
     "exports": "Exports",
     "commands": "Commands",
@@ -35,11 +35,11 @@ PARTS: Final = {
     "notifications": "Notifications",
     "monitoring": "Monitoring",
 }
-#: Errors of the other parts stand in functions' logs only; no command ends with them.
+#: Parts whose errors can end a command. Errors of the other parts appear only in the logs of functions.
 _END_COMMANDS: Final = ("exports", "commands", "resources")
 ROWS: Final = (shared, confluent, snowflake, rotation, notifications, monitoring)
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)]+)\)")
-#: As lambdas/shared/errors.py writes an error.
+#: The format in which lambdas/shared/errors.py writes an error.
 _REPORTED: Final = re.compile(r"(?P<code>[A-Z]{2,}(?:-[A-Z]+)+)  (?P<what>.*?)\.? What to do: ", re.DOTALL)
 
 
@@ -49,7 +49,7 @@ class UnknownCode(LookupError):
 
 @attrs.frozen
 class Entry:
-    """`cause` and `remedy` are Markdown, with links as seen from docs/reference."""
+    """An error of the catalogue. `cause` and `remedy` are Markdown, with links relative to docs/reference."""
 
     code: str
     part: str
@@ -79,10 +79,10 @@ class Reported:
 
 
 class CommandFailed(Exception):
-    """Ends a command, with a message for people and the same in fields for programs.
+    """Ends a command with an error, which is shown as text or, with --json, as a document.
 
-    The catalogue has the code, and with it the exit code. `hint` says what to do in this case, where that is more than the
-    catalogue's remedy. Raises UnknownCode.
+    The catalogue must have `code`; it gives the exit code. `hint` replaces the catalogue's remedy where there is more specific
+    advice. `why` is the likely cause, `details` goes into the document, `trace` is shown with --verbose. Raises UnknownCode.
     """
 
     def __init__(self, code: str, message: str, hint: str = "", details: Any = None, *, why: str = "", trace: str = "") -> None:
@@ -100,7 +100,7 @@ class CommandFailed(Exception):
 
 @functools.cache
 def catalogue() -> Mapping[str, Entry]:
-    """Return every error by code, in the order of the parts and, within a part, of the codes."""
+    """Return every error by its code, by part in the order of errors.toml, then by code."""
     remedies = {row.code: row.remedy for row in rows()}
     parts = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return {
@@ -109,19 +109,19 @@ def catalogue() -> Mapping[str, Entry]:
 
 
 def entry(code: str) -> Entry:
-    """Raises UnknownCode."""
+    """Return the error with this code. Raises UnknownCode."""
     if known := catalogue().get(code):
         return known
     raise UnknownCode(f"{FILE.name} has no error {code!r}")
 
 
 def rows() -> list[ErrorRow]:
-    """Return every error that lambdas raise: its message needs the remedy, so that stands there and not in the file."""
+    """Return every error that lambdas raise. Their remedies are in the code of lambdas, because their messages contain them."""
     return [row for module in ROWS for row in vars(module).values() if isinstance(row, ErrorRow)]
 
 
 def read(message: str) -> Reported | None:
-    """Read an error out of what a function reported. Return None if it isn't one of the catalogue."""
+    """Parse the message of an error that a function reported. Return None if it has no error of the catalogue."""
     match = _REPORTED.search(redact(message))
     if match is None or (known := catalogue().get(match["code"])) is None:
         return None
@@ -129,7 +129,7 @@ def read(message: str) -> Reported | None:
 
 
 def plain(markdown: str) -> str:
-    """Show links as the files that they lead to, as seen from the project's folder."""
+    """Replace each Markdown link by its text and its target, with the path of a file relative to the root of the repository."""
     return _LINK.sub(lambda link: f"{link[1]} ({_target(link[2])})", markdown)
 
 

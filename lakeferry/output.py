@@ -1,4 +1,4 @@
-"""Output of commands: results go to stdout, as text or with `--json` as one document; progress and errors go to stderr."""
+"""Output of commands. Results go to stdout, as text or with `--json` as one JSON document. Progress and errors go to stderr."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-#: Called with how far a piece of work is.
+#: Called with a short text about the progress of the work.
 Reporter = Callable[[str], object]
 _GAP = "  "
-#: A last column narrower than this is not wrapped.
-_NARROWEST = 24
+#: The last column is wrapped only if it can be at least this wide.
+_MIN_LAST_COLUMN = 24
 _TOTALS = " · "
-#: A number, perhaps with its unit, stands at the right edge of its column.
+#: A number with an optional unit. A column of numbers is aligned to the right.
 _NUMBER = re.compile(r"-?[\d,]*\.?\d+( \w+)?")
-#: Keys of every document. A command's own keys stand beside the first group, those of what failed are the second.
+#: Keys of every JSON document. A successful command adds its own keys; a failed one adds those of FAILURE.
 DOCUMENT: Final = ("ok", "code", "request_id")
 FAILURE_SIGN: Final = "✗"
 FAILURE: Final = ("message", "why", "hint", "docs", "details", "exit_code")
 
 
 class Output:
-    """One command's output. `as_json` prints the document in place of results; `quiet` prints only results and errors."""
+    """The output of a command. `as_json` prints the JSON document instead of results; `quiet` prints only results and errors."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False, verbose: bool = False, color: bool = True) -> None:
         self.as_json = as_json
         self.quiet = quiet
         self.verbose = verbose
         self.request_id = uuid.uuid4().hex[:12]
-        # Rich itself looks at NO_COLOR, and at whether this is a terminal.
+        # Rich checks NO_COLOR itself, and whether the stream is a terminal.
         self.out, self.err = (
             Console(stderr=stderr, highlight=False, emoji=False, soft_wrap=True, no_color=None if color else True)
             for stderr in (False, True)
         )
-        self._spins = False
+        self._has_spinner = False
 
     @property
     def is_interactive(self) -> bool:
-        """Whether moving progress makes sense."""
+        """Return whether progress can be animated: stderr is a terminal, and --quiet was not given."""
         return self.err.is_terminal and not self.quiet
 
     @property
     def can_prompt(self) -> bool:
-        """Whether somebody is there to answer."""
+        """Return whether a user can answer a prompt: stdin and stderr are a terminal, and --json was not given."""
         return not self.as_json and self.err.is_terminal and sys.stdin.isatty()
 
     def info(self, text: str) -> None:
@@ -67,21 +67,21 @@ class Output:
             self.err.print(text, markup=False, style="dim")
 
     def print(self, text: str, *, alarm: bool = False) -> None:
-        """Print a result. The text of an alarm must not depend on its colour, which not every terminal shows."""
+        """Print a result. `alarm` prints it in red, but the text must make sense without colour: not every terminal shows it."""
         if self.as_json:
             return
         shown = Text(text, style="bold red" if alarm else "")
         shown.highlight_words([FAILURE_SIGN], "bold red")
-        # Rich erases a spinner's line only for what its own console prints.
-        (self.err if self._spins and self.out.is_terminal else self.out).print(shown)
+        # Rich clears the spinner's line only for output of the console that shows the spinner.
+        (self.err if self._has_spinner and self.out.is_terminal else self.out).print(shown)
 
     def warn(self, text: str) -> None:
-        """Print what the user should know beside the result, also with --quiet and --json."""
+        """Print a warning, also with --quiet and --json."""
         self.err.print(text, markup=False, style="bold red")
 
     @property
     def width(self) -> int | None:
-        """Return the width of the terminal that shows results, or None if they go into a file."""
+        """Return the width of the terminal that shows results in columns, or None if stdout is not a terminal."""
         return self.out.width if self.out.is_terminal else None
 
     def table(self, columns: list[str], rows: list[list[str]]) -> None:
@@ -101,20 +101,20 @@ class Output:
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[str], None]]:
-        """A piece of work that takes a while. Yields a function that tells how far it is."""
+        """Show `title` while work is in progress. Yields a function that shows details of the progress."""
         if not self.is_interactive:
             yield lambda _: None
             return
         with self.err.status(title) as status:
-            self._spins = True
+            self._has_spinner = True
             try:
                 yield lambda detail: status.update(f"{title}  {detail}")
             finally:
-                self._spins = False
+                self._has_spinner = False
 
 
 def program_name() -> str:
-    """Return how the user calls the command: by name, or by path if the virtual environment isn't on PATH."""
+    """Return the command as the user has to type it: its name, or its path if the virtual environment isn't on PATH."""
     if shutil.which("lakeferry"):
         return "lakeferry"
     executable = Path(sys.executable).with_name("lakeferry")
@@ -122,7 +122,7 @@ def program_name() -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return 3m12s, or 12s."""
+    """Return a duration like 1h05m, 3m12s or 12s."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -131,14 +131,14 @@ def format_duration(seconds: float) -> str:
 
 
 def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
-    """Lines with aligned columns. Where they are wider than `width`, the last column is wrapped, or stands below each row."""
+    """Return lines with aligned columns. If they are wider than `width`, wrap the last column or put it below each row."""
     whole = aligned(columns, rows)
     if _fits(whole, width):
         return whole
     heads = aligned(columns[:-1], [row[:-1] for row in rows])
     lasts = [columns[-1], *[row[-1] for row in rows]]
     left = max(map(cell_len, heads)) + len(_GAP)
-    if width is not None and left + _NARROWEST <= width:
+    if width is not None and left + _MIN_LAST_COLUMN <= width:
         beside = [line for head, last in zip(heads, lasts, strict=True) for line in _beside(head, left, last, width - left)]
         if _fits(beside, width):
             return beside
@@ -146,7 +146,7 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: i
 
 
 def format_answer(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None) -> list[str]:
-    """The answer to a query: aligned columns, or, where they are too wide, a line for each value."""
+    """Return the lines of a query's result: aligned columns, or one line for each value if the columns are too wide."""
     texts = [[text(value) for value in row] for row in rows]
     whole = aligned(columns, texts)
     return whole if _fits(whole, width) else list(_records(columns, texts))
@@ -163,7 +163,7 @@ def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def text(value: Any) -> str:
-    """A value as people read it. What a terminal would act on is written as an escape sequence instead."""
+    """Return a value as text. Control characters are escaped, so that a terminal does not act on them."""
     if value is None:
         return "NULL"
     nested = isinstance(value, dict | list)
@@ -172,7 +172,7 @@ def text(value: Any) -> str:
 
 
 def to_json_value(value: Any) -> Any:
-    """What JSON doesn't know, as text."""
+    """Return a value that JSON has no type for as text: bytes as UTF-8 or as 0x and hexadecimal digits."""
     if isinstance(value, bytes):
         try:
             return value.decode()
@@ -182,7 +182,7 @@ def to_json_value(value: Any) -> Any:
 
 
 def _beside(head: str, left: int, last: str, width: int) -> Iterator[str]:
-    """`head`, and `last` in as many lines as it takes, from column `left` on."""
+    """Yield `head` followed by `last`, which is wrapped to `width` and begins at column `left`."""
     *before, end = last.split(_TOTALS)
     lines: list[str] = []
     for part in (*(f"{part} ·" for part in before), end):

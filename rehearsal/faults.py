@@ -34,7 +34,7 @@ _ONCE: Final = ("error", "effect_then_error", "reset", "effect_then_reset", "tru
 _STATUSES: Final = (400, 403, 429, 500, 502, 503)
 #: How many calls in a row an outage fails: more than a client retries, and fewer than exhaust its deadline.
 _OUTAGE: Final = {AWS: 12, CONFLUENT: 40, SNOWFLAKE: 25}
-#: Single faults of a step at each vendor.
+#: Number of single faults of a step at each vendor.
 _SINGLE: Final = 3
 _NEVER: Final = 10**9
 #: How often a user retries a step.
@@ -45,7 +45,7 @@ Shape = Counter[tuple[str, str]]
 
 @attrs.frozen
 class FaultPlan:
-    """Rules by vendor. `outage` names the vendor that is down for a while, or nothing."""
+    """Rules by vendor. `outage` is the vendor that is down for a while, "" for none."""
 
     rules: dict[str, list[dict[str, Any]]]
     outage: str
@@ -187,7 +187,7 @@ class FaultRun:
 
 
 def shape(items: list[Item]) -> Shape:
-    """Count the objects of each kind, those that are retained by decision left out: they may grow."""
+    """Count the objects of each kind, without those that are retained by decision: their number may grow."""
     return Counter((item.system, str(item.kind)) for item in items if item.verdict is not Verdict.RETAINED)
 
 

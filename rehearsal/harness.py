@@ -31,7 +31,7 @@ _POLL_SECONDS: Final = 0.2
 
 
 class CheckFailed(Exception):
-    """Says what was observed instead of what a check claims."""
+    """The message says what was observed instead of what the check claims."""
 
 
 def require(condition: object, message: str) -> None:
@@ -80,8 +80,8 @@ _COMMAND_SECONDS: Final = 1500.0
 
 
 def copy_project(root: Path) -> None:
-    cdk.command_line(node.find())  # fetched where it isn't there yet
-    glue_zip()  # into build/
+    cdk.command_line(node.find())  # fetches it unless it is installed
+    glue_zip()  # builds it into build/
     for part in _PARTS:
         if (ROOT / part).is_file():
             shutil.copy(ROOT / part, root / part)
@@ -104,7 +104,7 @@ class Project:
         return self.root / "deployments" / f"{self.stage}.toml"
 
     def show(self, words: str, *more: str, stdin: str = "", ends: int | None = 0) -> str:
-        """Run a command and return both its streams in one, as a terminal shows them.
+        """Run a command and return standard output and standard error together, as a terminal shows them.
 
         Raises CheckFailed if it ends with another code than `ends`; None takes any.
         """
@@ -123,7 +123,7 @@ class Project:
         return self._document(process, words, code)
 
     def interrupt(self, words: str, begun: Callable[[], object], code: int) -> dict[str, Any]:
-        """Send Ctrl-C to a command once `begun` holds, and return its document. Raises CheckFailed."""
+        """Send Ctrl-C to a command once `begun` returns true, and return its document. Raises CheckFailed."""
         process = self._start(words)
         until(lambda: begun() or process.poll() is not None, f"lakeferry {words} has not begun")
         process.send_signal(signal.SIGINT)
@@ -143,7 +143,7 @@ class Project:
         return [sys.executable, "-m", "lakeferry", *words.split(), *more, *self._stage()]
 
     def _stage(self) -> list[str]:
-        """A user of the default stage names none."""
+        """Return the option for the stage, none for the default stage."""
         return [] if self.stage == STAGE else ["--stage", self.stage]
 
     @staticmethod
@@ -199,7 +199,7 @@ def _read(terminal: int) -> str:
 class Harness:
     """A deployment in the simulators, and the project that its user works in. The rehearsal writes its files to `out`.
 
-    `cdk` is what a user calls without us (bootstrap), and what runs with faults deploy with.
+    `cdk` does what a user does without Lakeferry (bootstrap). Runs with faults also deploy with it.
     """
 
     ctx: DeploymentContext

@@ -28,15 +28,15 @@ from rehearsal.environments import SimulatedEnvironment
 from rehearsal.faults import FaultRun
 from rehearsal.harness import Check, CheckFailed, Harness, Phase, Project, copy_project
 
-#: How long before the end of the first window the simulators' clocks start: its trades come first, later ones after.
+#: How long before the end of the first window the simulators' clocks start, so that trades fall into it and after it.
 _LEAD_SECONDS: Final = 900
-#: The topics that the checks are about, beside `exports.EXPORT`.
+#: The topics that the checks need, besides the export `exports.EXPORT`.
 _TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
 
 
 @attrs.define
 class Rehearsal:
-    """The phases so far. `keep` leaves everything running after the last check before the end."""
+    """The phases so far. With `keep`, everything keeps running before the last phase, which destroys it, until Ctrl-C."""
 
     output: Output
     out: Path
@@ -68,7 +68,7 @@ def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[
     """Run the rehearsal and return its document. Raises CommandFailed, with the path of the report, if a phase fails."""
     plan = _load_rehearsable(stage)
     target.require_writable(out)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; commands would inherit it
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background jobs; commands would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         bootstrap.prepare_flink()
@@ -87,7 +87,7 @@ def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[
 def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
     """Run a whole deployment under the faults of each seed, and write the summary after each.
 
-    Raises CommandFailed for a run that doesn't come through.
+    Raises CommandFailed for a run with a step that never succeeds.
     """
     plan = _load_rehearsable(stage)
     target.require_writable(out)
@@ -187,7 +187,7 @@ def _run_phases(rehearsal: Rehearsal, harness: Harness) -> None:
 
 
 def _prepare(harness: Harness, reporter: Reporter) -> None:
-    """Prepare what runs with faults need; a rehearsal prepares it by the commands."""
+    """Prepare runs with faults. A rehearsal does the same with the commands of an operator."""
     environments.prepare(harness.ctx, harness.simulators)
     harness.cdk.synth(reporter)
     harness.cdk.bootstrap(reporter)

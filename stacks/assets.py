@@ -1,4 +1,4 @@
-"""Build what ships: one folder for all functions, one zip for the job. No Docker; every build gives the same bytes.
+"""Build the code assets: one folder for all functions, one zip for the job. It needs no Docker, and builds are reproducible.
 
 The folder of a build has a hash of all its inputs in its name, so an existing build is used again, without the network.
 """
@@ -27,7 +27,7 @@ _LAMBDA_SOURCES: Final = ("lambdas", "exports")
 _GLUE_SOURCES: Final = ("glue_jobs", "exports")
 #: Code, and the exports' contracts.
 _SHIPPED: Final = (*contract.CODE, ".toml")
-#: Number of builds that are kept, of each asset.
+#: Number of builds of each asset that are kept.
 _KEPT: Final = 6
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -38,7 +38,7 @@ class BuildFailed(Exception):
 
 @attrs.frozen
 class Platform:
-    """The platform of the functions, as uv names it; "" for both is this machine."""
+    """The platform of the functions, as uv names it. If both are "", it is this machine."""
 
     system: str
     python: str
@@ -116,7 +116,7 @@ def _remove(target: Path) -> None:
 
 
 def _files(sources: tuple[str, ...]) -> list[Path]:
-    """Return the files of our own that ship, sorted."""
+    """Return Lakeferry's own files that ship, sorted."""
     files = (file for source in sources for file in (ROOT / source).rglob("*"))
     return sorted(
         file
@@ -144,7 +144,7 @@ def _zipped(folder: Path) -> Path:
 
 
 def _publish(built: Path, target: Path) -> None:
-    """Move a build to its final name and remove old builds. Another process may have built the same meanwhile."""
+    """Move a build to its final name and remove old builds. Another process may have made the same build meanwhile."""
     try:
         built.rename(target)
     except OSError:

@@ -12,10 +12,10 @@ from deployments.model import Deployment
 
 @attrs.frozen
 class SynthOptions:
-    """Options from the context: addresses of APIs ("" for the vendor's own), the platform of functions, and repairs.
+    """Options from the CDK context: URLs of APIs ("" for the vendor's own), the platform of functions, and repairs.
 
-    `repairs` are resources, as stack/logical id, whose missing object is to be created again; `repair` is a value that no
-    earlier deployment had.
+    `repairs` has the resources, as stack/logical id, whose missing object is to be created again. `repair` is a value that no
+    earlier deployment used.
     """
 
     confluent_url: str = ""
@@ -27,7 +27,7 @@ class SynthOptions:
 
     @classmethod
     def of(cls, scope: Construct) -> SynthOptions:
-        """Read the context of the construct tree, that is `-c` on the command line."""
+        """Read the context of the construct tree, which `-c` sets on the command line."""
         names = ("confluent_url", "catalog_url", "snowflake_url")
         given = {name: str(scope.node.try_get_context(name) or "") for name in names}
         repair, _, listed = str(scope.node.try_get_context("repair") or "").partition(":")

@@ -20,7 +20,7 @@ from stacks.constructs.secrets import StackSecrets, named_secret
 from stacks.constructs.statements import acknowledge
 from stacks.lake import ATHENA, EXPORTS, WAREHOUSE, Lake
 
-#: Athena stops a query that reads more: about five dollars.
+#: Athena stops a query that reads more. Reading so much costs about five dollars.
 _SCAN_LIMIT_BYTES: Final = 10**12
 _QUERY_DAYS: Final = 30
 _RECORD_DAYS: Final = 400
@@ -52,7 +52,7 @@ class DataStack(LakeferryStack):
 
     @property
     def _removal(self) -> RemovalPolicy:
-        """Return the removal policy of data. A deployment that fails at first keeps nothing: there is no data yet."""
+        """Return the removal policy of data. If the first deployment fails, nothing is kept: there is no data yet."""
         return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if self.deployment.keeps_data else RemovalPolicy.DESTROY
 
     def _tableflow_bucket(self) -> s3.Bucket:
@@ -69,7 +69,7 @@ class DataStack(LakeferryStack):
 
     def _bucket(self, id: str, name: str | None, rules: list[s3.LifecycleRule]) -> s3.Bucket:
         """Create a bucket without public access. With a KMS key, Confluent, Snowflake and Athena would need access to it too."""
-        # Old versions are only for accidents: Iceberg keeps its own history.
+        # Old versions only protect against accidents: Iceberg keeps its own history.
         tidy = s3.LifecycleRule(
             id="tidy",
             abort_incomplete_multipart_upload_after=Duration.days(7),
@@ -98,7 +98,7 @@ class DataStack(LakeferryStack):
         return bucket
 
     def _aggregates(self) -> glue.CfnDatabase:
-        """Create the database. Its name has small letters, digits and underscores: Athena needs quotes for others.
+        """Create the database. Its name has lower-case letters, digits and underscores: Athena needs quotes for other names.
 
         The name ends in eight digits of the stack's id. A database that an earlier deployment kept has another name, and its
         tables are in that deployment's bucket, which this deployment may not read.
@@ -140,7 +140,7 @@ class DataStack(LakeferryStack):
     def _pseudonym_secret(self) -> tuple[str, str]:
         """Return the ARNs of the pseudonymisation key's secret and of its KMS key. They are kept if the data is.
 
-        Of a secret that existed before, the first is a pattern for IAM, and the second is "".
+        If the deployment file names an existing secret, the first is a pattern for IAM, and the second is "".
         """
         if known := self.deployment.aws.pseudonym_secret:
             return named_secret(self, known), ""

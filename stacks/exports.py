@@ -29,10 +29,10 @@ from stacks.data import DataStack
 from stacks.lake import EXPORTS
 from stacks.settings import PublishedSettings, topic_arns, topic_name
 
-#: A start that is refused, because a run is still active, is retried for this long. Later, the next run catches up.
+#: If Glue refuses a start because a run is still active, it is retried for this long. Later, the next run catches up.
 _START_HOURS: Final = 6
 _START_TRIES: Final = 24
-#: Job names of one rule. EventBridge allows 2,048 characters in an event pattern by default, and a job's name has up to 100.
+#: Job names per rule. EventBridge allows 2,048 characters in an event pattern by default, and a job's name has up to 100.
 _JOBS_OF_RULE: Final = 16
 _SUCCESS: Final = ("SUCCEEDED",)
 _FAILURE: Final = ("FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")

@@ -15,7 +15,7 @@ ATHENA: Final = "athena"
 
 @attrs.frozen
 class Lake:
-    """`pseudonym_key_arn` is "" if the secret existed before."""
+    """`pseudonym_key_arn` is "" if the deployment file names an existing secret."""
 
     tableflow_bucket: str
     tableflow_arn: str

@@ -64,7 +64,7 @@ class OperationsStack(LakeferryStack):
         for needed in filter(None, (data, confluent, snowflake, exports)):  # an imported value alone doesn't order stacks
             self.add_stack_dependency(needed)
         shown = any(one.tableflow and one.tableflow.snowflake_table for one in self.deployment.tables)
-        #: The user that monitoring reads tables in Snowflake with. A linked database is not monitored.
+        #: The user with which monitoring reads tables in Snowflake. A linked database is not monitored.
         self._snowflake_reader: Reader | None = self.snowflake.reader if self.snowflake and shown else None
         self._watch()
         self._alarms = self._create_alarms()
@@ -224,7 +224,7 @@ class OperationsStack(LakeferryStack):
         )
 
     def _alarm_on_unconfirmed(self) -> cloudwatch.Alarm:
-        """Return an alarm for a whole day: nobody can confirm a subscription before it is deployed."""
+        """Return an alarm that goes off after a whole day, because nobody can confirm a subscription before it is deployed."""
         return alarm(
             self,
             "RecipientsUnconfirmedAlarm",
@@ -264,12 +264,16 @@ class OperationsStack(LakeferryStack):
         board.add_widgets(*widgets)
 
     def _budget(self) -> None:
-        """Create the budget. It counts what has the deployment's tags, once they are cost allocation tags of the account."""
+        """Create the budget. It counts the costs of resources with the deployment's tags.
+
+        The account has to activate the tags as cost allocation tags.
+        """
         identity = self.deployment.identity
         addresses = self.deployment.alerts.engineers[:10]
         subscribers = [budgets.CfnBudget.SubscriberProperty(subscription_type="EMAIL", address=address) for address in addresses]
-        # CloudFormation replaces a budget with other notifications, and creates the new one before it deletes the old one. It
-        # can't rename one: a budget that has no digits, of an earlier version, has the id Budget and is deleted.
+        # If the notifications change, CloudFormation replaces the budget, and creates the new one before it deletes the old one:
+        # the new one needs another name. It can't rename a budget, so that of an earlier version, which has no digits in its
+        # name and the logical id Budget, is deleted.
         digits = hashlib.sha256(json.dumps([addresses, _THRESHOLDS]).encode()).hexdigest()[:8]
         budgets.CfnBudget(
             self,

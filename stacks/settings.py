@@ -1,4 +1,4 @@
-"""The deployment file's lists as an object in S3, because they exceed a function's environment.
+"""The deployment file's lists as an object in S3, because they may not fit into a function's environment.
 
 `lambdas.shared.deployment` reads it. It contains what is known at synthesis: names, never ids or secrets.
 """

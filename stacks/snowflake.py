@@ -1,4 +1,4 @@
-"""Everything in Snowflake: a user that can only read, and tables on Tableflow's, through Glue."""
+"""Everything in Snowflake: a user that can only read, and Iceberg tables that show Tableflow's tables in Glue."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Reader:
 
 
 class SnowflakeStack(LakeferryStack):
-    """The Snowflake stack. Volume and integration are created before the IAM role, whose trust policy contains their values."""
+    """The Snowflake stack. Volume and integration come before the IAM role, because its trust policy contains their values."""
 
     def __init__(self, scope: Construct, *, loaded: LoadedDeployment, data: DataStack, confluent: ConfluentStack) -> None:
         super().__init__(scope, "snowflake", loaded=loaded, purpose="tables, reader and their keys in Snowflake")
@@ -87,7 +87,7 @@ class SnowflakeStack(LakeferryStack):
             },
             statements=[
                 *may_read_secret(self, "DeployerKey", named_secret(self, settings.key_secret)),
-                # By name: the secret has a tag with the name of a role that this function creates.
+                # By name: the ARN would be a circular dependency, as a tag of the secret names a role that this function creates.
                 allow(
                     "WriteKeys",
                     ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
@@ -188,7 +188,7 @@ class SnowflakeStack(LakeferryStack):
             self._grant_on_linked(self.provider.create(self, "LinkedDatabase", linked).after(trust).outputs.name)
 
     def _grant_on_linked(self, linked: str) -> None:
-        """Let the reader select from all tables that the linked database has at the deployment."""
+        """Let the reader select from all tables that the linked database has at the time of the deployment."""
         for privilege, on in _ON_LINKED:
             self.provider.create(
                 self,

@@ -1,6 +1,6 @@
-"""Look up known vulnerabilities of all locked packages: `make audit`. It needs the network, and ends with 1 if it finds one.
+"""Look up known vulnerabilities of all locked packages: `make audit`. It needs the network, and exits with 1 if it finds one.
 
-pip-audit ends with 0 for a package that it could not look up; this script reports that as a failure.
+pip-audit exits with 0 for a package that it could not look up; this script reports that as a failure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Write software bills of materials: `make sbom` writes one CycloneDX document for each deployed asset.
 
-They list the packages of the lock files that the assets are installed from, so exactly those that ship.
+They list the packages in the lock files that the assets are installed from, which are exactly those that ship.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LINUX: Final = {"sys_platform": "linux", "platform_system": "Linux", "os_name":
 
 @attrs.frozen
 class Asset:
-    """A deployed asset. `environment` has the values of dependency markers where it runs."""
+    """A deployed asset. `environment` has the values of dependency markers (PEP 508) on the asset's platform."""
 
     name: str
     lock: Path
@@ -58,7 +58,7 @@ def document(asset: Asset) -> str:
 
 
 def requirements(asset: Asset) -> Iterator[Requirement]:
-    """Yield what the lock installs where the asset runs."""
+    """Yield what the lock file installs on the platform on which the asset runs."""
     for line in asset.lock.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
         text = line.partition(" --hash=")[0].strip()
         if text and not text.startswith("#"):

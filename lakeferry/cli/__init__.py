@@ -6,19 +6,20 @@ To add one, write `lakeferry/cli/<name>.py` and add it to that list:
 
     @command(
         app,
-        json_keys={"tables": "Each table's hops."},   # every key that it returns, with its meaning
-        exits=(LATER,),                               # beside those that every command has: app.EXITS
-        stage=True,                                   # it takes --stage; yes=True: it may prompt, so it takes --yes
+        json_keys={"tables": "Each table's hops."},   # every key of the document that it returns, with its meaning
+        exits=(LATER,),                               # in addition to app.EXITS, which every command has
+        stage=True,                                   # it takes --stage; yes=True: it prompts, so it takes --yes
     )
     def status(call: CommandContext, *, drift: Annotated[bool, typer.Option("--drift", help="…")] = False) -> Mapping[str, Any]:
-        \"\"\"The help's one sentence.\"\"\"
-        from lakeferry import health                  # what takes long to import is imported in the function
+        \"\"\"The sentence that --help shows.\"\"\"
+        from lakeferry import health                  # import slow modules in the function
 
         return {"tables": …}
 
-The module has the options and what people read; the packages beside `cli/` do the work. It writes through `call.output` (info,
-print, table, step, ask), and ends early with `errors.CommandFailed(CODE, message, hint, details)`. Errors of lambdas, of jobs and
-of AWS may pass through as they are. Then, in the same change: the code with its title, cause, remedy and exit code in
-`lakeferry/errors.toml`, a row in tests/cli/test_every_command.py (and `assert document.keys() == promised("status")` in the test
-that sees it succeed), and `python -m tools.docs`, which writes the pages.
+The module defines the options and the text that users read; the other packages of `lakeferry` do the work. It writes through
+`call.output` (info, print, table, step, ask), and reports an error by raising
+`errors.CommandFailed(CODE, message, hint, details)`. It need not catch errors of lambdas, jobs and AWS: they are translated. In
+the same change, add each new code with its title, cause, remedy and exit code to `lakeferry/errors.toml`, add a row to
+tests/cli/test_every_command.py (and `assert document.keys() == promised("status")` to the test in which the command succeeds),
+and run `python -m tools.docs`, which writes the reference pages.
 """

@@ -1,4 +1,4 @@
-"""What all commands share: options before or after the command, the document with `--json`, errors and exit codes."""
+"""What all commands share: the common options, the JSON document of `--json`, errors and exit codes."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ STAGE: Final = "dev"
 
 #: Exit codes that every command can end with.
 EXITS: Final = (DONE, FAILED, WRONG_INPUT, NOT_SET_UP, STOPPED)
-#: The hint of commands that work in one AWS and have no deployment.
+#: The hint for --stage of commands that use an AWS account and a bucket directly, without a deployment.
 WITHOUT_STAGE: Final = (
-    "It works in the AWS that LAKEFERRY_BUCKET and LAKEFERRY_DATABASE name (a deployment's outputs LakeBucketName and "
-    "KafkaClusterId), or with what the last demo left: docs/how-to/run-against-your-own-catalog.md"
+    "It works on the bucket and database in LAKEFERRY_BUCKET and LAKEFERRY_DATABASE (a deployment's outputs LakeBucketName and "
+    "KafkaClusterId), or on the last demo: docs/how-to/run-against-your-own-catalog.md"
 )
-#: typer's exit code for Ctrl-C outside of a command's own work.
+#: typer's exit code for Ctrl-C while no command is running.
 _INTERRUPTED: Final = 130
-#: A command: from its context and its own options to the keys of its document.
+#: A command: a function that takes a CommandContext and the command's own options, and returns the keys of its JSON document.
 CommandFunction = Callable[..., Mapping[str, Any]]
 
 
 @attrs.frozen
 class CommandContext:
-    """What every command gets. `yes` answers questions with yes, or with their default."""
+    """The first argument of every command. With `yes`, the command doesn't prompt: it assumes yes, or uses defaults."""
 
     output: Output
     stage: str
@@ -55,19 +55,19 @@ _Stage = Annotated[
     str | None,
     typer.Option(
         "--stage",
-        help=f"The deployment stage, of deployments/STAGE.toml. Default: {STAGE_VARIABLE}, or dev.",
+        help=f"The deployment stage, as in deployments/STAGE.toml. Default: {STAGE_VARIABLE}, or dev.",
         autocompletion=_stages,
     ),
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output.")]
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
-_Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show more of what happens, and where an error came from.")]
-_NoColor = Annotated[bool, typer.Option("--no-color", help="Show no colours; the variable NO_COLOR does the same.")]
+_Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show more details, and the traceback of an error.")]
+_NoColor = Annotated[bool, typer.Option("--no-color", help="Don't use colours. The variable NO_COLOR has the same effect.")]
 _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Never prompt: assume yes, and use defaults.")]
 
 
 def _flags_without_type(params: list[Any]) -> list[Any]:
-    """Remove the `<bool>` that typer's help shows for the value of a flag."""
+    """Remove the `<bool>` that typer's help shows after the name of a flag."""
     for one in params:
         if getattr(one, "is_flag", False):
             one.metavar = ""
@@ -85,15 +85,15 @@ class Group(TyperGroup):
 
 
 def command_group(name: str | None = None, about: str | None = None) -> typer.Typer:
-    """Return the group of a module's commands: below `name`, or at the top without one."""
+    """Return a group for the commands of a module. Without a `name`, they are top-level commands."""
     return typer.Typer(name=name, cls=Group, help=about, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 @attrs.frozen
 class Declared:
-    """What users can rely on: the keys of the document with their meanings, and the exit codes.
+    """The documented interface of a command: the keys of its JSON document with their meanings, and its exit codes.
 
-    `without_stage` is the hint for a `--stage` that the command doesn't take.
+    `without_stage` is the hint for users who pass `--stage` to a command that doesn't take it.
     """
 
     json_keys: Mapping[str, str]
@@ -113,8 +113,8 @@ def command(
 ) -> Callable[[CommandFunction], CommandFunction]:
     """Register a function `(call: CommandContext, …) -> Mapping` as a command.
 
-    `json_keys` explains each key of what it returns; `exits` are exit codes beside those that every command has; `stage` and
-    `yes` say whether it takes these options. An option that it does not take is refused, before it and after it.
+    `json_keys` explains each key that the function returns; `exits` are exit codes in addition to EXITS; `stage` and `yes` say
+    whether the command takes these options. Otherwise they are refused, before and after the command's name.
     """
     declared = Declared(json_keys, tuple(sorted({*EXITS, *exits})), **({"without_stage": without_stage} if without_stage else {}))
 
@@ -141,7 +141,7 @@ def command(
 
 
 def shared_options() -> list[inspect.Parameter]:
-    """Return the options of `common`, without --version."""
+    """Return the options that can be given before or after the command: those of `common`, without --version."""
     return [one for one in inspect.signature(common, eval_str=True).parameters.values() if one.name not in ("context", "version")]
 
 
@@ -160,14 +160,16 @@ def common(
     verbose: _Verbose = False,
     no_color: _NoColor = False,
     yes: _Yes = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
-    """Take the options before the command."""
+    """Store the options that stand before the command. `_command_context` reads them."""
     context.obj = {"stage": stage, "as_json": as_json, "quiet": quiet, "verbose": verbose, "no_color": no_color, "yes": yes}
 
 
 def _command_context(context: typer.Context, after: Mapping[str, Any]) -> CommandContext:
-    """Merge the options; those after the command win over those before it."""
+    """Merge the options before and after the command. Those after it take precedence."""
     before = context.find_root().obj or {}
     given = {name: after.get(name) or before.get(name) for name in (*before, *after)}
     output = Output(
@@ -180,7 +182,7 @@ def _command_context(context: typer.Context, after: Mapping[str, Any]) -> Comman
 
 
 def _refuse_unused(context: typer.Context, taken: set[str], declared: Declared) -> None:
-    """Raise CommandFailed for an option before the command that the command doesn't take."""
+    """Raise CommandFailed if --stage or --yes stands before a command that doesn't take it."""
     before = context.find_root().obj or {}
     for name in ("stage", "yes"):
         if before.get(name) and name not in taken:
@@ -190,27 +192,27 @@ def _refuse_unused(context: typer.Context, taken: set[str], declared: Declared) 
 
 
 def parse_time(option: str, text: str) -> datetime:
-    """Parse an instant that a user gives as an option. Raises CommandFailed."""
+    """Parse the timestamp that a user gave for `option`, and return it in UTC. Raises CommandFailed."""
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:
         instant = None
     if instant is None or instant.tzinfo is None:
-        raise CommandFailed("AS-OF", f"{option} {text!r} is not a time with an offset")
+        raise CommandFailed("AS-OF", f"{option} {text!r} is not a timestamp with a UTC offset")
     return instant.astimezone(UTC)
 
 
 @contextmanager
 def report_errors(output: Output) -> Iterator[None]:
-    """Turn every exception into a message and an exit code. A trace is shown with --verbose only."""
+    """Report every exception as a message and an exit code. A traceback is shown with --verbose only."""
     try:
         yield
     except CommandFailed as failure:
         fail(output, failure)
     except (KeyboardInterrupt, typer.Abort):
-        fail(output, CommandFailed("STOPPED", "stopped before the end", "Run the command again"))
+        fail(output, CommandFailed("STOPPED", "interrupted", "Run the command again"))
     except (BrokenPipeError, typer.Exit):
-        raise  # typer exits quietly, also if nobody reads our output any more
+        raise  # typer handles both without a message; BrokenPipeError means that nobody reads the output any more
     except Exception as error:
         from lakeferry import error_translation
 
@@ -231,7 +233,7 @@ def fail(output: Output, failure: CommandFailed) -> NoReturn:
 
 
 class Root(Group):
-    """The group of all commands. Reports errors of usage like every other error."""
+    """The group of all commands. It reports usage errors in the same format as all other errors."""
 
     def main(
         self,
@@ -270,6 +272,6 @@ def _usage_error(error: typer.TyperException) -> CommandFailed:
 
 
 def _output_of(argv: Sequence[str]) -> Output:
-    """Return the output for arguments that could not be parsed."""
+    """Return an output for arguments that could not be parsed: only --json and --no-color are recognised."""
     options = list(takewhile(lambda word: word != "--", argv))
     return Output(as_json="--json" in options, color="--no-color" not in options)

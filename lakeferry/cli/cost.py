@@ -21,14 +21,14 @@ app: Final = command_group()
     json_keys={
         "stage": "The deployment stage.",
         "currency": "USD.",
-        "month": "The sums, `low` and `high`.",
-        "lines": "What is billed by the month: what, low, high, why (the basis of the estimate), prices.",
+        "month": "The totals, `low` and `high`.",
+        "lines": "What costs a fixed amount a month: what, low, high, why (the basis of the estimate), prices.",
         "rates": "Prices of usage.",
         "left_out": "What the estimate doesn't include.",
     },
 )
 def cost(call: CommandContext) -> Mapping[str, Any]:
-    """Estimate what a deployment file costs a month before anything is created: a range, rates of usage, what is left out."""
+    """Estimate the monthly cost of a deployment before it is created: a range, prices of usage, and what is not included."""
     from lakeferry.deployment.context import load_deployment
     from lakeferry.plan.cost import LEFT_OUT, estimate
 

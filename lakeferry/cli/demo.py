@@ -16,25 +16,33 @@ app: Final = command_group()
 
 @command(
     app,
-    json_keys={"out": "Where the files are.", "seconds": "How long it took.", "runs": "The record of each export's run."},
+    json_keys={
+        "out": "The folder with the files.",
+        "seconds": "The duration in seconds.",
+        "runs": "The record of each export's run.",
+    },
     exits=(LATER, KEPT_BACK),
 )
 def demo(
     call: CommandContext,
     *,
-    events: Annotated[Path | None, typer.Option(help="A JSON Lines file of your own events, with the topic's schema.")] = None,
+    events: Annotated[
+        Path | None, typer.Option(help="A JSON Lines file with your own events, which must fit the topic's schema.")
+    ] = None,
     topic: Annotated[str | None, typer.Option(help="The topic that the events belong to.")] = None,
     schema: Annotated[Path | None, typer.Option(help="The Avro schema of a topic of your own.")] = None,
-    export: Annotated[str | None, typer.Option(help="Only this export: a shipped one's name, or the path of yours.")] = None,
-    as_of: Annotated[
-        str | None, typer.Option(help="Windows that ended by then are published, like 2026-11-16T06:00:00Z.")
+    export: Annotated[
+        str | None, typer.Option(help="Run only this export: the name of a shipped contract, or the path of your own.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where the files go.")] = Path("out"),
+    as_of: Annotated[
+        str | None, typer.Option(help="Publish windows that ended by this time, for instance 2026-11-16T06:00:00Z.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder to write the files to.")] = Path("out"),
     master: Annotated[
-        str, typer.Option(help="The Spark master, like local[4], or local-cluster[2,1,1024] for executors of their own.")
+        str, typer.Option(help="The Spark master, like local[4], or local-cluster[2,1,1024] for separate executors.")
     ] = "local[2]",
 ) -> Mapping[str, Any]:
-    """Try Lakeferry without any account: write events to Iceberg tables and export them to files."""
+    """Try Lakeferry without an account: write events to Iceberg tables and export them to files."""
     from lakeferry.local import demo as demos
 
     moment = parse_time("--as-of", as_of) if as_of is not None else None

@@ -32,8 +32,8 @@ app: Final = command_group()
         "region": "The AWS region.",
         "to_delete": "With --plan: items to delete, in order, as in `inventory`.",
         "to_keep": "With --plan: items to keep, each with the reason.",
-        "stacks": "Seconds that the deletion of each stack took.",
-        "removed": "Items that were deleted outside of stacks.",
+        "stacks": "For each stack, the duration of its deletion in seconds.",
+        "removed": "Items outside of stacks that were deleted.",
         "items": "The inventory at the end.",
     },
 )
@@ -50,7 +50,7 @@ def destroy(
         ),
     ] = None,
 ) -> Mapping[str, Any]:
-    """Delete a whole deployment, including what aborted deployments left, then check that nothing is left."""
+    """Delete a whole deployment, including what aborted deployments left behind, then check that nothing is left."""
     from lakeferry.deployment.context import open_context
 
     if call.yes:
@@ -61,7 +61,7 @@ def destroy(
 
 
 def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_only: bool) -> dict[str, Any]:
-    """`confirmed` is the stage's name. Raises CommandFailed where nothing may be deleted, or something is left."""
+    """Delete the deployment. `confirmed` is the stage's name. Raises CommandFailed if deleting is not allowed or incomplete."""
     from lakeferry.inventory import collect
     from lakeferry.inventory import destroy as core
 
@@ -92,7 +92,7 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
 
 
 def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
-    """List everything by stack, kind and name: what isn't listed isn't deleted."""
+    """List all objects by stack, kind and name. Objects that aren't listed aren't deleted."""
     from lakeferry.inventory import ORPHAN, STACK
 
     where = f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}"
@@ -112,7 +112,7 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
 
 
 def _counted(items: Iterable[Item]) -> Iterator[str]:
-    """One line for each kind, with all names."""
+    """Yield one line for each kind of object, with the number and all names."""
     for (system, kind), same in groupby(items, key=lambda item: (item.system, item.kind)):
         names = [inventory.row(item)[2] for item in same]
         yield f"{len(names)} {system} {kind}: {', '.join(names)}"
@@ -130,7 +130,7 @@ def _require_confirmed(output: Output, ctx: DeploymentContext, confirmed: str | 
 
 
 def _stopped(ctx: DeploymentContext, failure: CommandFailed | None = None) -> CommandFailed:
-    """Describe what continues: CloudFormation completes a deletion that has begun. Without a `failure`, the user stopped it."""
+    """Return an error that names the stacks that are still being deleted. Without a `failure`, the user pressed Ctrl-C."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     from lakeferry.deployment.stacks import describe, names

@@ -35,13 +35,17 @@ dotted arrow to a resource in another stack. Permissions, logs and CDK's own res
 app: Final = command_group()
 
 
-@command(app, stage=True, json_keys={"stage": "The deployment stage.", "diagrams": "Mermaid by the part of the deployment."})
+@command(
+    app,
+    stage=True,
+    json_keys={"stage": "The deployment stage.", "diagrams": "A Mermaid diagram for each part of the deployment."},
+)
 def diagram(
     call: CommandContext,
     *,
     write: Annotated[bool, typer.Option("--write", help="Write docs/explanation/infrastructure.md.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Fail if that page is out of date.")] = False,
-    assembly: Annotated[Path, typer.Option(help="Where the templates are.")] = Path("cdk.out"),
+    assembly: Annotated[Path, typer.Option(help="The folder with the templates.")] = Path("cdk.out"),
 ) -> Mapping[str, Any]:
     """Draw the infrastructure as Mermaid, from the templates that `make synth` wrote."""
     from lakeferry.deployment import diagram as core

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lakeferry.health.model import Check
     from lakeferry.health.runner import Probe
 
-#: By the result of a check.
+#: The mark for each result of a check.
 _MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗", "skip": "–"}
 _INDENT: Final = "      "
 app: Final = command_group()
@@ -28,11 +28,11 @@ app: Final = command_group()
     json_keys={
         "stage": "The deployment stage.",
         "checks": "Each check: group, name, result (`ok`, `warn`, `fail`, or `skip` where it can't be checked yet), "
-        "message, needed, fix, caused_by (the check whose failure caused this one).",
+        "message, needed, fix, caused_by (the check whose failure caused this one to fail).",
     },
 )
 def doctor(call: CommandContext) -> Mapping[str, Any]:
-    """Check what a deployment needs: tools, keys, permissions, and the trust between the vendors and AWS, link by link."""
+    """Check what a deployment needs: tools, keys, permissions, and each step of the trust between the vendors and AWS."""
     checks = _checks(call.output, call.stage)
     show(call.output, checks)
     document = {"stage": call.stage, "checks": [attrs.asdict(check) for check in checks]}
@@ -62,7 +62,7 @@ def _run(output: Output, probes: Sequence[Probe]) -> list[Check]:
 
 
 def show(output: Output, checks: Sequence[Check]) -> None:
-    """Show each check in one line, and failed ones also with what is needed and how to fix it."""
+    """Show each check on one line, followed by what is needed and how to fix it, if it has these."""
     for group in dict.fromkeys(check.group for check in checks):
         output.print(group)
         for check in _short([each for each in checks if each.group == group]):
@@ -73,7 +73,7 @@ def show(output: Output, checks: Sequence[Check]) -> None:
 
 
 def _short(checks: list[Check]) -> list[Check]:
-    """Return one check for all of a group that were skipped for the same reason."""
+    """Return a single check if all checks of a group were skipped for the same reason."""
     if len(checks) > 1 and {(check.result, check.message) for check in checks} == {("skip", checks[0].message)}:
         return [attrs.evolve(checks[0], name=f"{len(checks)} checks")]
     return checks
@@ -90,7 +90,7 @@ def lines(check: Check, *, marks: bool) -> list[str]:
 
 
 def require_healthy(checks: Sequence[Check], document: Any) -> None:
-    """Raises CommandFailed with the failed checks that have a cause of their own."""
+    """Raise CommandFailed if a check failed. It names the failed checks that no other check caused."""
     failed = [check for check in checks if check.result == "fail"]
     if not failed:
         return

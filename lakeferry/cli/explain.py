@@ -1,4 +1,4 @@
-"""`lakeferry explain`: what an error is, why it occurs and what to do, from the catalogue of errors."""
+"""`lakeferry explain`: explain an error from the catalogue of errors."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from lakeferry.output import Output, program_name
 
 app: Final = command_group()
 _CUTOFF: Final = 0.55
-_MOST_SIMILAR: Final = 4
-_MOST_SHOWN: Final = 8
+_MAX_SIMILAR: Final = 4
+_MAX_SHOWN: Final = 8
 
 
 def _codes(incomplete: str) -> list[str]:
     return [code for code in errors.catalogue() if code.startswith(incomplete.upper())]
 
 
-@command(app, json_keys={"errors": "Of the code, or of all: code, part, title, cause, remedy, exit_code, docs."})
+@command(app, json_keys={"errors": "The error with this code, or all errors: code, part, title, cause, remedy, exit_code, docs."})
 def explain(
     call: CommandContext,
     *,
-    code: Annotated[str | None, typer.Argument(help="An error's code; all of them without it.", autocompletion=_codes)] = None,
+    code: Annotated[
+        str | None, typer.Argument(help="The code of an error. Without it, all errors are listed.", autocompletion=_codes)
+    ] = None,
 ) -> Mapping[str, Any]:
     """Explain an error: what it is, its cause, and what to do."""
     if code is None:
@@ -64,7 +66,7 @@ def _find(code: str) -> Entry:
 def _near(asked: str, every: Iterable[str]) -> list[str]:
     codes = list(every)
     containing = [code for code in codes if asked and asked in code]
-    return list(dict.fromkeys([*difflib.get_close_matches(asked, codes, _MOST_SIMILAR, _CUTOFF), *containing]))[:_MOST_SHOWN]
+    return list(dict.fromkeys([*difflib.get_close_matches(asked, codes, _MAX_SIMILAR, _CUTOFF), *containing]))[:_MAX_SHOWN]
 
 
 def _document(entry: Entry) -> dict[str, Any]:

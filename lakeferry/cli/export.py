@@ -16,24 +16,24 @@ from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import program_name
 
-#: Keys of the run's record, which docs/reference/run-record.md explains further.
+#: Keys of the run's record, which docs/reference/run-record.md explains in detail.
 _RUN: Final = {
-    "source": "The AWS that it worked in.",
+    "source": "The database, bucket and region, or the demo, that the run used.",
     "id": "The run's id.",
     "export": "The contract's name.",
-    "as_of": "The instant up to which windows counted as closed.",
-    "started_at": "When it began.",
-    "expires_at": "After this moment a run that never ended counts as dead.",
+    "as_of": "The time by which a window must have ended to count as closed.",
+    "started_at": "When the run began.",
+    "expires_at": "When a run that has not ended by then counts as dead.",
     "state": "`done`, `blocked` or `failed`.",
-    "reason": "Why, if it didn't succeed.",
-    "ended_at": "When it ended.",
+    "reason": "The reason, if the run didn't succeed.",
+    "ended_at": "When the run ended.",
     "windows": "The result of each window.",
     "working_on": "The window in progress; null when the run has ended.",
-    "windows_left": "Missing windows beyond what one run takes on.",
-    "phases": "Seconds by phase.",
+    "windows_left": "The number of missing windows that exceed the limit of one run.",
+    "phases": "The duration of each phase in seconds.",
     "job_run_id": "The id of the Glue job run; null outside Glue.",
-    "host": "The machine.",
-    "pid": "The process.",
+    "host": "The name of the machine.",
+    "pid": "The process id.",
 }
 app: Final = command_group("export", "Run and check exports.")
 
@@ -42,20 +42,20 @@ app: Final = command_group("export", "Run and check exports.")
 def run(
     call: CommandContext,
     *,
-    name: Annotated[str, typer.Argument(help="A shipped export's name, or the path of yours.")],
-    as_of: Annotated[str, typer.Option(help="Windows that ended by then are published, like 2026-11-16T06:00:00Z.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Compute and check, publish nothing.")] = False,
+    name: Annotated[str, typer.Argument(help="The name of a shipped contract, or the path of your own.")],
+    as_of: Annotated[str, typer.Option(help="Publish windows that ended by this time, for instance 2026-11-16T06:00:00Z.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Compute and check the files, but publish nothing.")] = False,
     accept_fewer_events: Annotated[
         bool,
         typer.Option(
-            "--accept-fewer-events", help="Publish a window again although the table lost events of its published file."
+            "--accept-fewer-events", help="Publish a window again although its table lost events that its published file has."
         ),
     ] = False,
-    table: Annotated[str, typer.Option(help="The table to read, if its name is not the topic's.")] = "",
-    out: Annotated[Path | None, typer.Option(help="Copy the files here as well.")] = None,
+    table: Annotated[str, typer.Option(help="The table to read, if its name differs from the topic's.")] = "",
+    out: Annotated[Path | None, typer.Option(help="Also copy the files to this folder.")] = None,
     master: Annotated[str, typer.Option(help="The Spark master, like local[4], spark://HOST:PORT or yarn.")] = "local[2]",
 ) -> Mapping[str, Any]:
-    """Publish every closed window that needs it, in the AWS of the environment variables (or the last demo's)."""
+    """Publish every closed window that needs it, in the bucket that environment variables name, or in the last demo."""
     from lakeferry.local import export
     from lakeferry.local.target import relative, require_writable
 
@@ -92,14 +92,14 @@ def run(
     json_keys={
         "name": "The contract's name.",
         "columns": "Names of its columns.",
-        "personal": "Columns with personal data, and their treatment.",
+        "personal": "Columns with personal data, with their treatment.",
     },
 )
 def check(
     call: CommandContext,
     *,
     file: Annotated[Path, typer.Argument(help="The path of a contract, or the name of a shipped one.")],
-    schema: Annotated[Path | None, typer.Option(help="The Avro schema of its topic; else the shipped one.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="The Avro schema of its topic. Default: the shipped one.")] = None,
 ) -> Mapping[str, Any]:
     """Check a contract: report all mistakes at once, by key and line."""
     from exports import check as checks
@@ -126,13 +126,13 @@ def check(
     output.print(f"{file}: {contract.title}, {len(contract.columns)} columns, every {contract.window.every.replace('_', ' ')}.")
     output.print(f"Personal data: {', '.join(treated) or 'none'}.")
     if contract.window.filter_stage == "after_deduplication":
-        output.print("The window comes after deduplication: each run reads the whole table.")
+        output.print("The window is applied after deduplication: each run reads the whole table.")
     own = f" --events EVENTS.jsonl --topic {topic} --schema {schema}" if schema else ""
     output.print(f"Next: {program_name()} demo --export {file}{own}")
     return {"name": contract.name, "columns": [column.name for column in contract.columns], "personal": treated}
 
 
-@command(app, "list", json_keys={"exports": "Name, title and topic of each."})
+@command(app, "list", json_keys={"exports": "Name, title and topic of each export."})
 def listed(call: CommandContext) -> Mapping[str, Any]:
     """List the exports that ship with Lakeferry."""
     from exports import contracts
@@ -153,7 +153,10 @@ def _shipped_schema(topic: str) -> Path:
 
 
 def _topic(file: Path) -> str | None:
-    """Return the topic that a contract reads, if that much of the file can be read: then all mistakes are reported together."""
+    """Return the topic that a contract reads, None if the file has no valid one.
+
+    An invalid contract often still names its topic; with the topic's schema, all its mistakes can be reported together.
+    """
     try:
         topic = tomllib.loads(file.read_text(encoding="utf-8"))["source"]["topic"]
     except (OSError, ValueError, KeyError, TypeError):

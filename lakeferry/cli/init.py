@@ -17,10 +17,10 @@ app: Final = command_group()
     json_keys={
         "stage": "The deployment stage.",
         "file": "The deployment file.",
-        "written": "Whether it was written.",
+        "written": "Whether the file was written.",
         "diff": "The difference between the previous file and the new one.",
-        "not_stored": "Names of the secrets that hold the keys.",
-        "next": "Commands that come next.",
+        "not_stored": "Names of the secrets that hold the keys. `init` doesn't store them.",
+        "next": "The next commands.",
     },
     stage=True,
     yes=True,
@@ -29,16 +29,20 @@ def init(
     call: CommandContext,
     *,
     name: Annotated[str | None, typer.Option(help="The deployment's name.")] = None,
-    owner: Annotated[str | None, typer.Option(help="The owner: a team or a role.")] = None,
-    region: Annotated[str | None, typer.Option(help="The AWS region, also that of the Kafka cluster.")] = None,
-    environment: Annotated[str | None, typer.Option(help="Confluent's environment: new, or the id of one that exists.")] = None,
-    environment_name: Annotated[str | None, typer.Option(help="The name of that environment.")] = None,
-    snowflake: Annotated[str | None, typer.Option(help="Snowflake's account, organization-account, or none.")] = None,
-    topics: Annotated[str | None, typer.Option(help="example, or names of your own topics with commas between them.")] = None,
-    schedule: Annotated[str | None, typer.Option(help="When exports run: a time like 06:00, or six fields of cron.")] = None,
+    owner: Annotated[str | None, typer.Option(help="The owner of the deployment: a team or a role.")] = None,
+    region: Annotated[str | None, typer.Option(help="The AWS region of the deployment and of the Kafka cluster.")] = None,
+    environment: Annotated[str | None, typer.Option(help="The Confluent environment: new, or the id of an existing one.")] = None,
+    environment_name: Annotated[str | None, typer.Option(help="The name of the existing environment.")] = None,
+    snowflake: Annotated[str | None, typer.Option(help="The Snowflake account as organization-account, or none.")] = None,
+    topics: Annotated[str | None, typer.Option(help="example, or the names of your own topics, separated by commas.")] = None,
+    schedule: Annotated[
+        str | None, typer.Option(help="When exports run: a time like 06:00, or a cron expression with six fields.")
+    ] = None,
     zone: Annotated[str | None, typer.Option(help="The time zone of the schedule.")] = None,
-    recipients: Annotated[str | None, typer.Option(help="Who gets the files by mail, with commas between them, or none.")] = None,
-    engineers: Annotated[str | None, typer.Option(help="Who gets alarms, with commas between them.")] = None,
+    recipients: Annotated[
+        str | None, typer.Option(help="Mail addresses that receive mails about files, separated by commas, or none.")
+    ] = None,
+    engineers: Annotated[str | None, typer.Option(help="Mail addresses that receive alarms, separated by commas.")] = None,
 ) -> Mapping[str, Any]:
     """Write a stage's deployment file from a few questions with defaults; the answers are remembered."""
     from lakeferry.init import run

@@ -32,7 +32,7 @@ app: Final = command_group()
     },
 )
 def inventory(call: CommandContext) -> Mapping[str, Any]:
-    """List what exists of a deployment in AWS, Confluent Cloud and Snowflake. Fails if something is orphaned."""
+    """List the objects of a deployment in AWS, Confluent Cloud and Snowflake. Fails if one is orphaned."""
     from lakeferry.deployment.context import open_context
     from lakeferry.inventory import collect
 
@@ -47,7 +47,7 @@ def inventory(call: CommandContext) -> Mapping[str, Any]:
 
 
 def show(output: Output, ctx: DeploymentContext, items: Iterable[Item]) -> None:
-    """List the objects. Without --verbose, those of stacks are only counted."""
+    """List the objects. Without --verbose, objects that belong to stacks are only counted."""
     from lakeferry.inventory import Verdict
 
     listed = list(items)
@@ -64,7 +64,7 @@ def show(output: Output, ctx: DeploymentContext, items: Iterable[Item]) -> None:
 
 
 def require_nothing_left(items: Iterable[Item], details: Any) -> None:
-    """Raises CommandFailed where something is orphaned, or where a system could not be listed."""
+    """Raise CommandFailed if an object is orphaned, or if a system could not be listed."""
     from lakeferry.inventory import Verdict, problems
 
     unresolved = problems(list(items))

@@ -27,10 +27,10 @@ app: Final = command_group()
     stage=True,
     json_keys={
         "stage": "The deployment stage.",
-        "name": "Of what the log is.",
-        "names": "Without a name: what writes a log.",
-        "runs": "The newest first: id, state, began, group, lines (at in seconds since 1970, stream, text). Of functions there "
-        "is one, without id.",
+        "name": "The export or function that the log is of.",
+        "names": "Without a name: the names of all logs.",
+        "runs": "The newest first: id, state, began, group, lines (at in seconds since 1970, stream, text). A function has one "
+        "entry, without an id.",
     },
 )
 def logs(
@@ -38,10 +38,10 @@ def logs(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(help="An export, or confluent, snowflake, rotation, notification, watch; lists the names without it."),
+        typer.Argument(help="An export, or confluent, snowflake, rotation, notification, watch. Without it, names are listed."),
     ] = None,
     last: Annotated[
-        int | None, typer.Option(min=1, help="How many runs of an export (1 without it), or lines of functions (100).")
+        int | None, typer.Option(min=1, help="How many runs of an export (default 1), or lines of a function (default 100).")
     ] = None,
 ) -> Mapping[str, Any]:
     """Show the log of the last runs of an export, or of a function of the deployment. It never contains a secret."""
@@ -80,7 +80,7 @@ def _show(output: Output, name: str, run: Run) -> None:
 
 
 def _text(text: str) -> str:
-    """Return a JSON log line with its message first; other lines as they are."""
+    """Return a JSON log line as text, with level and message first. Other lines are returned unchanged."""
     try:
         fields = json.loads(text)
     except ValueError:

@@ -11,21 +11,21 @@ from lakeferry.cli.app import CommandContext, command, command_group
 from lakeferry.errors import CHANGES, CommandFailed
 from lakeferry.output import program_name
 
-#: Keys of a plan, also of one that `deploy` carries out.
+#: Keys of the JSON document of a plan; `deploy` returns them too.
 PLANNED: Final = {
     "stage": "The deployment stage.",
     "account": "The AWS account.",
     "region": "The AWS region.",
     "changes": "Each resource to change: stack, system (AWS, Confluent, Snowflake), type, logical_id, name, action (create, "
-    "update, replace, recreate, delete, retain), why (property is a path; before, after, effect, caused_by, conditional), and "
-    "data_loss: what is deleted with the old object.",
-    "losses": "Those of the changes that delete data, without refused ones.",
-    "refused": "Each change that CloudFormation or Confluent can't make: resource, reason. With one, nothing is deployed.",
+    "update, replace, recreate, delete, retain), why (property is a path; before, after, effect, caused_by, conditional), "
+    "data_loss (what is deleted with the old object).",
+    "losses": "The changes that delete data, without refused ones.",
+    "refused": "Each change that CloudFormation or Confluent can't make: resource, reason. If there is one, nothing is deployed.",
     "permissions": "Each resource with policy statements to change: stack, logical_id, type, added, removed, broadens.",
     "settings": "Outputs, tags and protection of stacks to change: stack, what, before, after.",
     "removed_from_file": "Deployed stacks that the deployment file no longer has; they are kept.",
-    "phases": "Each stack's expected duration: minutes from low to high, and seconds of the last time.",
-    "cost": "Estimated cost a month: currency, low, high.",
+    "phases": "The expected duration of each stack: low and high in minutes, last (duration of the last deployment) in seconds.",
+    "cost": "The estimated monthly cost: currency, low, high.",
 }
 app: Final = command_group()
 
@@ -39,7 +39,7 @@ app: Final = command_group()
 def plan(
     call: CommandContext,
     *,
-    check: Annotated[bool, typer.Option("--check", help="End with exit code 4 if there are changes.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with code 4 if there are changes.")] = False,
 ) -> Mapping[str, Any]:
     """Show what deploying would create, update, replace and delete in AWS, Confluent Cloud and Snowflake, and why."""
     from lakeferry.deployment.cdk import templates_of
@@ -48,7 +48,7 @@ def plan(
 
     output = call.output
     with open_context(call.stage) as ctx, templates_of(ctx) as cdk:
-        _ = ctx.account  # fail before synthesising if nobody is logged in
+        _ = ctx.account  # fails before the synthesis if nobody is logged in
         with output.step(f"Planning {ctx.deployment.prefix}") as report:
             build.synthesize(cdk, report)
             changes = build.build_plan(ctx, cdk, report)

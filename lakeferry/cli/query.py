@@ -25,9 +25,9 @@ class Catalog(StrEnum):
 @command(
     app,
     json_keys={
-        "source": "The AWS or the Tableflow catalog that answered.",
-        "columns": "Their names.",
-        "rows": "A list of values each.",
+        "source": "The database and bucket, the demo, or the Tableflow catalog that was queried.",
+        "columns": "The names of the columns.",
+        "rows": "The rows, each a list of values.",
     },
     exits=(LATER,),
     without_stage=WITHOUT_STAGE,
@@ -35,10 +35,10 @@ class Catalog(StrEnum):
 def query(
     call: CommandContext,
     *,
-    sql: Annotated[str, typer.Argument(help="One SELECT.")],
-    catalog: Annotated[Catalog, typer.Option(help="The catalog of the tables.")] = Catalog.GLUE,
+    sql: Annotated[str, typer.Argument(help="One SELECT statement.")],
+    catalog: Annotated[Catalog, typer.Option(help="The catalog to read the tables from.")] = Catalog.GLUE,
 ) -> Mapping[str, Any]:
-    """Query the Iceberg tables with SQL (DuckDB), in the AWS of the environment variables or the last demo's."""
+    """Query the Iceberg tables with SQL (DuckDB), in the bucket that environment variables name, or in the last demo."""
     from lakeferry.local import query as core
 
     if catalog is Catalog.TABLEFLOW:

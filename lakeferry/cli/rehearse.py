@@ -18,25 +18,30 @@ app: Final = command_group()
     app,
     stage=True,
     json_keys={
-        "passed": "Whether every check did.",
-        "seconds": "How long it took.",
-        "phases": "Name, seconds, checks (claim, seen, numbers) and failure of each.",
+        "passed": "Whether every check passed.",
+        "seconds": "The duration in seconds.",
+        "phases": "Each phase: name, seconds, checks (claim, seen, numbers), failure.",
         "not_covered": "What a rehearsal doesn't cover.",
         "seeds": "With `--faults`: the seeds that were run.",
-        "hits": "With `--faults`: how many calls were hit, by vendor.",
-        "failed_first": "With `--faults`: how many steps failed under faults.",
-        "steps": "With `--faults`: how many steps there were.",
-        "runs": "With `--faults`: of each seed its steps, with faults, attempts and seconds.",
+        "hits": "With `--faults`: the number of calls that were made to fail, by vendor.",
+        "failed_first": "With `--faults`: the number of steps that failed while calls were made to fail.",
+        "steps": "With `--faults`: the number of steps.",
+        "runs": "With `--faults`: the steps for each seed, with faults, attempts and seconds.",
     },
 )
 def rehearse(
     call: CommandContext,
     *,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave everything running to look around, until Ctrl-C.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave everything running until Ctrl-C, so that you can inspect it.")
+    ] = False,
     faults: Annotated[
-        int | None, typer.Option(metavar="SEED", help="Fail random calls to all three vendors; the same for the same seed.")
+        int | None,
+        typer.Option(
+            metavar="SEED", help="Make random calls to all three vendors fail. The same seed makes the same calls fail."
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where the report goes.")] = Path("out"),
+    out: Annotated[Path, typer.Option(help="The folder to write the report to.")] = Path("out"),
 ) -> Mapping[str, Any]:
     """Deploy everything into simulators on this machine, check that it works, destroy it, check that nothing is left."""
     from rehearsal import run

@@ -21,28 +21,30 @@ app: Final = command_group()
     json_keys={
         "stage": "The deployment stage.",
         "secrets": "With --check, each: secret, vendor, age_days, next_rotation (seconds since 1970), overdue_days, "
-        "pending_days, label of the live key, keys at the vendor (id, label, since), and trouble where the vendor was not asked.",
-        "rotated": "With --now and --revoke, each secret with the version that is current now, and seconds.",
-        "revoked": "With --revoke, both times: secret, ids that were revoked, unmanaged, and kept.",
+        "pending_days, label of the live key, keys at the vendor (id, label, since), and trouble (why the vendor was not asked).",
+        "rotated": "With --now and --revoke, each: secret, version (which is current now), seconds.",
+        "revoked": "With --revoke, an entry before and one after the rotation: secret, revoked, unmanaged, kept (ids of keys).",
     },
 )
 def rotate(
     call: CommandContext,
     *,
     secret: Annotated[
-        str | None, typer.Argument(help="A secret's name or its end, or confluent or snowflake; all without it.")
+        str | None, typer.Argument(help="The name of a secret or its end, or confluent or snowflake. Default: all secrets.")
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only show ages, live keys and next rotations: the default.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only show ages, live keys and next rotations. This is the default.")
+    ] = False,
     now: Annotated[bool, typer.Option("--now", help="Replace the key, and wait until the new one is current.")] = False,
     revoke: Annotated[
-        bool, typer.Option("--revoke", help="A key has leaked: replace it, and revoke all older ones at once.")
+        bool, typer.Option("--revoke", help="Replace a key that has leaked, and revoke all older keys immediately.")
     ] = False,
 ) -> Mapping[str, Any]:
     """Show the ages of the keys that rotate on schedule, or replace or revoke keys now."""
     from lakeferry.credentials import rotation
 
     if check + now + revoke > 1:
-        raise CommandFailed("USAGE", "--check, --now and --revoke exclude each other", "Give one of them")
+        raise CommandFailed("USAGE", "--check, --now and --revoke can't be combined", "Give one of them")
     if now:
         return rotation.now(call.output, call.stage, secret, yes=call.yes)
     if revoke:

@@ -25,10 +25,10 @@ class Vendor(StrEnum):
     json_keys={
         "stage": "The deployment stage.",
         "vendor": "`confluent` or `snowflake`.",
-        "key": "Its public facts: id, scope, owner and roles, or fingerprint, user, account and state "
+        "key": "The public part of the key: id, scope, owner and roles, or fingerprint, user, account and state "
         "(`current`, or `waiting` for an admin).",
-        "secret": "Its name in Secrets Manager, from the deployment file.",
-        "arn": "Its ARN.",
+        "secret": "The name of the secret in Secrets Manager, from the deployment file.",
+        "arn": "The secret's ARN.",
         "version": "The version that is current now.",
         "changed": "Whether the value changed; the previous one remains as AWSPREVIOUS.",
         "sql": "The statement that a Snowflake admin has to run, if any.",
@@ -40,7 +40,7 @@ def set_(
     call: CommandContext,
     *,
     vendor: Annotated[Vendor, typer.Argument(help="The vendor of the key.")],
-    key_id: Annotated[str | None, typer.Option(help="Confluent: the key's id, which is not secret.")] = None,
+    key_id: Annotated[str | None, typer.Option(help="Confluent: the id of the key, which is not secret.")] = None,
     wait: Annotated[int, typer.Option(help="Confluent: seconds to wait for a new key to become valid.")] = 0,
     generate: Annotated[
         bool, typer.Option("--generate", help="Snowflake: generate a key pair; the next call verifies it and makes it current.")

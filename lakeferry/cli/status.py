@@ -26,13 +26,13 @@ class WaitFor(StrEnum):
     exits=(LATER,),
     json_keys={
         "stage": "The deployment stage.",
-        "stacks": "CloudFormation's status of each.",
+        "stacks": "The CloudFormation status of each stack.",
         "tables": "Each table's hops (topic, tableflow, iceberg, glue, snowflake): state (ok, waiting, wrong, unknown), value "
         "(its age in hours), message, code.",
-        "secrets": "As in `rotate --check`.",
+        "secrets": "The same as in `rotate --check`.",
         "exports": "Each: last (id, began, seconds, result, record, windows, reason), next_run, zone, published, "
         "observations (problems: state, value, message, code).",
-        "alarms": "What keeps alarms from the engineers: state, value (how many have not confirmed), message, code; or null.",
+        "alarms": "Why engineers don't receive alarms: state, value (how many have not confirmed), message, code; or null.",
         "drift": "With --drift, each: system, type, name, status, details, stack.",
     },
 )
@@ -41,11 +41,11 @@ def status(
     *,
     wait_for: Annotated[
         WaitFor | None,
-        typer.Option("--wait-for", help="First wait until a table can be read, or an export has published files."),
+        typer.Option("--wait-for", help="Wait until a table can be read, or an export has published files."),
     ] = None,
     minutes: Annotated[int | None, typer.Option(min=1, help=f"How long to wait with --wait-for; {_MINUTES} by default.")] = None,
     drift: Annotated[
-        bool, typer.Option("--drift", help="Also detect what was changed or deleted manually; that takes minutes.")
+        bool, typer.Option("--drift", help="Also detect what was changed or deleted manually. This takes minutes.")
     ] = False,
 ) -> Mapping[str, Any]:
     """Show each table's freshness at every hop, the ages of keys and the last runs of exports. Fails if something is wrong."""

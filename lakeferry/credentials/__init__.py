@@ -1,1 +1,1 @@
-"""The keys of a deployment: those that people create are verified at the vendor and stored; the others are rotated."""
+"""The keys of a deployment. Keys that people create are verified with the vendor and stored; the other keys are rotated."""

@@ -30,7 +30,7 @@ _KEYS: Final = "/iam/v2/api-keys"
 
 @attrs.frozen
 class Owner:
-    """The key's owner, with its roles whose scope is the whole organization."""
+    """The key's owner, with the roles that it has in the whole organization."""
 
     id: str
     roles: tuple[str, ...]
@@ -43,7 +43,7 @@ class Owner:
 def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: float) -> dict[str, Any]:
     """Read, verify and store the Cloud key. Raises CommandFailed before it stores anything."""
     key, name = prompt.api_key(output, key_id), ctx.deployment.confluent.cloud_key_secret
-    _ = ctx.account  # fails early if AWS can't be used
+    _ = ctx.account  # fails before the key is verified if AWS can't be used
     owner = verify(output, ctx, key, wait)
     before = secret_store.read_value(ctx, name)
     stored = secret_store.put_current(ctx, name, _fields(key, owner, secret_store.plain(before.fields) if before else {}))
@@ -58,7 +58,7 @@ def store(output: Output, ctx: DeploymentContext, key_id: str | None, wait: floa
 
 
 def verify(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> Owner:
-    """Return the key's owner, as Confluent reports it. Waits up to `wait` seconds for a new key to become valid."""
+    """Return the key's owner. Waits up to `wait` seconds for a new key to become valid. Raises CommandFailed, LakeferryError."""
     vendor = _client(ctx, key, wait)
     try:
         owner_id = text(_read_key(output, ctx, vendor, key, wait), "spec", "owner", "id")
@@ -75,7 +75,7 @@ def verify(output: Output, ctx: DeploymentContext, key: ApiKey, wait: float) -> 
 
 
 def _read_key(output: Output, ctx: DeploymentContext, vendor: Confluent, key: ApiKey, wait: float) -> Any:
-    """Return Confluent's entry of the key, with the key itself."""
+    """Return what Confluent's API says about the key. The request is authenticated with the key itself."""
     end = ctx.clock.time() + wait
     with output.step("Verifying the key with Confluent") as report:
         while True:
@@ -95,13 +95,13 @@ def _roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
 
 
 def _explain_refusal(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:
-    """Return why Confluent refused the key. Its answer is the same for a wrong secret and a key of another service."""
+    """Return why Confluent rejects the key: its response is the same for a wrong secret and for a key of another service."""
     if _is_tableflow(ctx, key):
         return _wrong_scope(f"API key {key.id} is a key for Tableflow, not a Cloud key")
     message = f"Confluent doesn't accept API key {key.id}"
     scope = _scope_by_stored_key(ctx, key)
     if scope is None:
-        why = "It is not a Cloud key but one of a cluster or region; or its id or secret is wrong; or it was created moments ago."
+        why = "It is a key for a cluster or region, not a Cloud key; or its id or secret is wrong; or it was created moments ago."
         hint = "Create one with `confluent api-key create --resource cloud`. If you just did, run this again with --wait 300"
         return CommandFailed("SECRETS-REFUSED", message, hint, why=why)
     if scope == "":
@@ -125,7 +125,7 @@ def _is_tableflow(ctx: DeploymentContext, key: ApiKey) -> bool:
 
 
 def _scope_by_stored_key(ctx: DeploymentContext, key: ApiKey) -> str | None:
-    """Return the key's scope as the stored key sees it; "" if there is no such key, None if the stored key can't be used."""
+    """Return the key's scope, looked up with the stored key: "" if there is no such key, None if the stored key can't be used."""
     value = secret_store.read_value(ctx, ctx.deployment.confluent.cloud_key_secret)
     if value is None or not {KEY_ID, KEY_SECRET} <= value.fields.keys() or value.fields[KEY_ID].reveal() == key.id:
         return None
@@ -159,6 +159,6 @@ def _wrong_scope(message: str) -> CommandFailed:
 
 
 def _fields(key: ApiKey, owner: Owner, before: dict[str, str]) -> dict[str, str]:
-    """Return the secret's fields. Other fields stay, except those of a key for a single resource."""
+    """Return the secret's new fields. Other fields are kept, except the fields that only a key for a single resource has."""
     others = {name: value for name, value in before.items() if name not in ("resourceId", "environmentId")}
     return {**others, **secret_fields.fields("cloud", key, Connection(owner.id, ""))}

@@ -1,4 +1,4 @@
-"""Read a key from standard input or hidden prompts and check its form. Nothing of it is ever echoed."""
+"""Read a key from standard input or prompts and check its format. Secrets are never echoed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import KeyPair, UnusableKey
 
 _KEY_ID: Final = re.compile(r"[A-Z0-9]{16}")
-_LEAST_SECRET: Final = 32
-#: Names of the fields in the vendor's tools and in our secrets.
+_MIN_SECRET_LENGTH: Final = 32
+#: Names of the fields in the output of the vendors' tools and in Lakeferry's secrets.
 _IDS: Final = ("apiKey", "api_key", "key")
 _SECRETS: Final = ("apiSecret", "api_secret", "secret")
 _PRIVATE_KEYS: Final = ("privateKey", "private_key")
@@ -47,7 +47,7 @@ def private_key(output: Output) -> KeyPair:
 
 
 def _read_stdin(what: str) -> str:
-    """Return all of standard input. Raises CommandFailed if it is a terminal that can't prompt, or empty."""
+    """Return all of standard input. Raises CommandFailed if it is empty, or a terminal, on which this session can't prompt."""
     text = "" if sys.stdin.isatty() else sys.stdin.read().strip()
     if not text:
         hint = "Run it on a terminal without --json, or pass the value on standard input: `… < FILE`"
@@ -69,13 +69,15 @@ def _split_api_key(text: str, key_id: str | None) -> tuple[str, str]:
 
 def _check_api_key(key_id: str, secret: str) -> ApiKey:
     """Return the key. Raises CommandFailed if it can't be an API key of Confluent."""
-    if _KEY_ID.fullmatch(secret) and len(key_id) >= _LEAST_SECRET:
-        raise _malformed("id and secret are the wrong way round", "Give the id first: it has 16 capital letters and digits")
+    if _KEY_ID.fullmatch(secret) and len(key_id) >= _MIN_SECRET_LENGTH:
+        raise _malformed(
+            "the id and the secret are the wrong way round", "Give the id first: it has 16 capital letters and digits"
+        )
     if not _KEY_ID.fullmatch(key_id):
         raise _malformed(
             f"an API key's id has 16 capital letters and digits, and this one has {len(key_id)} characters", "Copy it again"
         )
-    if len(secret) < _LEAST_SECRET or re.search(r"\s|[\"']", secret):
+    if len(secret) < _MIN_SECRET_LENGTH or re.search(r"\s|[\"']", secret):
         hint = "Copy it again, without quotes. Confluent shows it once, when the key is created"
         raise _malformed(f"this is not an API secret: it has {len(secret)} characters, or contains blanks or quotes", hint)
     return ApiKey(key_id, Secret(secret))
@@ -106,7 +108,7 @@ def _malformed(message: str, hint: str) -> CommandFailed:
 
 
 def _json(text: str) -> dict[str, str]:
-    """Return the fields of a JSON object; none for other text."""
+    """Return the fields of a JSON object, {} for any other text."""
     try:
         fields = json.loads(text)
     except ValueError:
@@ -123,10 +125,13 @@ def _first(fields: dict[str, str], names: tuple[str, ...]) -> str:
 
 
 def _ask_hidden(output: Output, question: str, until: str = "") -> str:
-    """Read one line, or all lines up to the one with `until`, without echo. Pasted text is read completely."""
+    """Read one line, or all lines up to the first with `until`, without echo.
+
+    Also with `until`, only one line is read if it doesn't begin a PEM block.
+    """
     lines = []
     with _no_echo():
-        output.err.print(question, markup=False, end="")  # only with the echo off: some people type ahead
+        output.err.print(question, markup=False, end="")  # after echo is off, because some people type ahead
         for line in sys.stdin:
             lines.append(line)
             if not until or until in line or (len(lines) == 1 and _PEM not in line):
@@ -137,7 +142,7 @@ def _ask_hidden(output: Output, question: str, until: str = "") -> str:
 
 @contextmanager
 def _no_echo() -> Iterator[None]:
-    """Turn off the terminal's echo. `getpass` would discard the rest of a pasted text between two prompts."""
+    """Turn off the terminal's echo. `getpass` can't be used: it discards the rest of a pasted text between two prompts."""
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     quiet = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]

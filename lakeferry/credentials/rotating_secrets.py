@@ -25,7 +25,7 @@ from lambdas.shared.errors import LakeferryError
 PARTS: Final = ("confluent", "snowflake")
 _SCHEDULE: Final = "AWS::SecretsManager::RotationSchedule"
 _AT_ONCE: Final = 4
-#: How the rotation function is called: once, and waiting until its end. A second call would run beside the first.
+#: The client waits until the rotation function ends, and doesn't retry: a second invocation would run beside the first.
 UNTIL_ITS_END: Final = Config(
     connect_timeout=5,
     read_timeout=contract.ROTATION_TIMEOUT_SECONDS + 10,
@@ -49,9 +49,10 @@ class RotatingSecret:
 
 @attrs.frozen
 class Age:
-    """The age of a key. `label` is the slot or version label of the live key; `trouble` says why its vendor wasn't asked.
+    """The age of a key. `label` is the slot or version label of the live key; `trouble` says why the vendor wasn't asked.
 
-    A key that people create, `by_hand`, has no rotation, and its vendor isn't asked.
+    `by_hand` is true for a key that people create. Such a key doesn't rotate, and the vendor isn't asked about it.
+    `next_rotation` is in seconds since 1970.
     """
 
     secret: str
@@ -67,7 +68,10 @@ class Age:
 
 
 def load(ctx: DeploymentContext, selector: str | None = None) -> list[RotatingSecret]:
-    """Return all rotating secrets, or those of a vendor or with a name or the end of a name. Raises CommandFailed."""
+    """Return the rotating secrets. Raises CommandFailed if none matches.
+
+    `selector` is a vendor, an ARN, a name, or the part of a name after a slash; None selects all secrets.
+    """
     deployed = read_stacks(ctx)
     stacks = {name: deployed.get(f"{ctx.deployment.prefix}-{name}") for name in PARTS}
     secrets = [each for name, stack in stacks.items() if stack and stack.is_active for each in _of_stack(ctx, name, stack)]
@@ -81,7 +85,7 @@ def load(ctx: DeploymentContext, selector: str | None = None) -> list[RotatingSe
 
 
 def ages(ctx: DeploymentContext, secrets: list[RotatingSecret]) -> list[Age]:
-    """Return the ages in the order of `secrets`, with the reason where one can't be read."""
+    """Return the ages in the order of `secrets`. `trouble` says why a vendor could not be asked."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(functools.partial(age, ctx), secrets))
 
@@ -108,7 +112,7 @@ def _age_by_hand(ctx: DeploymentContext, vendor: str, name: str) -> Age:
 
 
 def age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
-    """Return the age by the rotation function, or by Secrets Manager alone if the function fails."""
+    """Return the age that the rotation function reports, or the age from Secrets Manager if the function fails."""
     try:
         answer = ask(ctx, secret, "status")
     except CommandFailed as failure:
@@ -121,7 +125,7 @@ def age(ctx: DeploymentContext, secret: RotatingSecret) -> Age:
 
 
 def ask(ctx: DeploymentContext, secret: RotatingSecret, operation: str) -> dict[str, Any]:
-    """Call an operation of the rotation function and return its answer. Raises CommandFailed with its reason."""
+    """Invoke the rotation function and return its response. Raises CommandFailed with the function's error."""
     payload = json.dumps({"operation": operation, "secret": secret.arn}).encode()
     with translate_aws_errors(f"calling function {secret.function.name}"):
         client = ctx.client("lambda", UNTIL_ITS_END)
@@ -133,7 +137,7 @@ def ask(ctx: DeploymentContext, secret: RotatingSecret, operation: str) -> dict[
 
 
 def refused(secret: RotatingSecret, message: str) -> CommandFailed:
-    """Return the function's error as a CommandFailed. The current key stays current."""
+    """Return the error that the function reported in `message`. The current key stays current."""
     reported = errors.read(message)
     if reported is None:
         hint = "Read `lakeferry logs rotation`, then run the command again"
@@ -153,11 +157,14 @@ def _of_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterator[Rot
 
 
 def _age_without_vendor(ctx: DeploymentContext, secret: RotatingSecret, trouble: str) -> Age:
-    """Return what Secrets Manager alone knows: the age and the dates."""
+    """Return what Secrets Manager knows without the vendor: the age of the current version, and when the next rotation is due."""
     client = ctx.client("secretsmanager")
-    with translate_aws_errors(f"describing secret {secret.name}"):
-        described = SecretVersions(client, secret.arn).describe()
-        days = SecretKeys(client, ctx.clock.time).age_days(secret.arn)
+    try:
+        with translate_aws_errors(f"describing secret {secret.name}"):
+            described = SecretVersions(client, secret.arn).describe()
+            days = SecretKeys(client, ctx.clock.time).age_days(secret.arn)
+    except (CommandFailed, LakeferryError):  # the first trouble explains more
+        return Age(secret.name, secret.vendor, None, None, 0.0, 0.0, "", (), trouble)
     due = described.next_rotation
     overdue = max(0.0, ctx.clock.time() - due) / DAY if due else 0.0
     return Age(secret.name, secret.vendor, round(days, 3), due, round(overdue, 3), 0.0, "", (), trouble)

@@ -24,13 +24,13 @@ from lambdas.shared.secrets import CURRENT
 
 _COLUMNS: Final = ["secret", "age", "next rotation", "live key", "where", "other keys", ""]
 _YES: Final = ("y", "yes")
-#: Days by which a rotation may be late: Secrets Manager has a window of hours, and retries failed rotations.
+#: A rotation is reported as late after this many days: Secrets Manager starts it within a window of hours, and retries failures.
 _LATE: Final = 1.0
-#: Confluent takes some minutes for a new Kafka key, and Secrets Manager retries failed rotations.
-_PATIENCE: Final = 1800.0
-_POLL: Final = 1.0
-#: Difference between the clocks of AWS and of this machine.
-_SKEW: Final = 30.0
+#: Seconds. Confluent needs some minutes for a new Kafka key, and Secrets Manager retries failed rotations.
+_ROTATION_TIMEOUT: Final = 1800.0
+_POLL_SECONDS: Final = 1.0
+#: Seconds by which the clocks of AWS and of this machine may differ.
+_CLOCK_SKEW: Final = 30.0
 
 
 @attrs.frozen
@@ -42,7 +42,7 @@ class RotationResult:
 
 @attrs.frozen
 class Revoked:
-    """Ids of keys: the revoked ones, those that aren't in the secret's versions, and the one that remains."""
+    """Ids of keys: `revoked`, `unmanaged` (not created by Lakeferry, so not revoked), and `kept`, the one that remains."""
 
     secret: str
     revoked: tuple[str, ...]
@@ -51,7 +51,7 @@ class Revoked:
 
 
 def check(output: Output, stage: str, selector: str | None) -> dict[str, Any]:
-    """Show the ages of keys. Raises CommandFailed if a key is too old, or a rotation late or stuck."""
+    """Show the ages of keys. Raises CommandFailed if a key is too old, or a rotation is late or doesn't end."""
     with open_context(stage) as ctx:
         with output.step("Reading the ages of keys"):
             ages = [
@@ -66,7 +66,7 @@ def check(output: Output, stage: str, selector: str | None) -> dict[str, Any]:
 
 
 def now(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[str, Any]:
-    """Rotate secrets one after the other. Raises CommandFailed for the first that fails; its previous key stays current."""
+    """Rotate secrets one after the other. Raises CommandFailed for the first one that fails; its previous key stays current."""
     with open_context(stage) as ctx:
         secrets = rotating_secrets.load(ctx, selector)
         names = ", ".join(one.name for one in secrets)
@@ -83,14 +83,14 @@ def now(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[
 
 
 def revoke(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[str, Any]:
-    """Revoke all keys of a secret that has leaked; a new key replaces the current one first. Raises CommandFailed."""
+    """Revoke older keys, rotate, and revoke older keys again, so that only the new key is valid. Raises CommandFailed."""
     with open_context(stage) as ctx:
         secrets = rotating_secrets.load(ctx, selector) if selector else []
         if len(secrets) != 1:
-            hint = "Name one secret: `lakeferry rotate` lists them"
+            hint = "Name one secret; `lakeferry rotate` lists them"
             raise CommandFailed("ROTATE-UNKNOWN", "--revoke revokes the keys of a single secret", hint)
         (secret,) = secrets
-        question = f"Readers of {secret.name} that use an older key fail once, and read the secret again. Type yes to continue"
+        question = f"Clients that use an older key of {secret.name} fail once and read the secret again. Type yes to continue"
         _require_confirmation(output, question, yes=yes)
         try:
             first = _revoke(output, ctx, secret)
@@ -113,7 +113,7 @@ def show(output: Output, deployment: Deployment, ages: list[Age]) -> None:
 
 
 def troubles(deployment: Deployment, age: Age) -> Iterator[str]:
-    """Describe what is wrong with a key's age or its rotation."""
+    """Yield what is wrong with a key's age or its rotation, one message for each problem."""
     alerts = deployment.alerts
     limit = alerts.deployer_key_age_days if age.by_hand else alerts.key_age_days or deployment.rotation.every_days * 3 // 2
     if age.age_days is not None and age.age_days > limit:
@@ -151,12 +151,12 @@ def _revoke(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> R
     output.print(f"{secret.name}: {', '.join(done.revoked) or 'no key'} revoked; {done.kept} stays")
     if done.unmanaged:
         others = ", ".join(done.unmanaged)
-        output.warn(f"  not created by Lakeferry, and still valid: {others}. Ask for their owners, and UNSET them in Snowflake")
+        output.warn(f"  not created by Lakeferry, and still valid: {others}. Find out who owns them, and UNSET them in Snowflake")
     return done
 
 
 def _interrupted(ctx: DeploymentContext, secret: RotatingSecret, remaining: str, command: str) -> CommandFailed:
-    """Return the error for Ctrl-C: a rotation that Secrets Manager has started continues, and nobody watches it."""
+    """Return the error for Ctrl-C. A rotation that Secrets Manager has started continues without this command."""
     message = f"interrupted while watching {secret.name}; a rotation that has started continues in AWS, and {remaining}"
     call, stage = program_name(), ctx.stage
     hint = f"`{call} rotate --stage {stage}` shows its keys; `{call} {command} --stage {stage}` finishes it"
@@ -175,7 +175,7 @@ def _require_confirmation(output: Output, question: str, *, yes: bool) -> None:
 
 
 def rotate_now(ctx: DeploymentContext, secret: RotatingSecret, report: Reporter) -> RotationResult:
-    """Rotate a secret and wait until the new key is current. Raises CommandFailed if that fails or takes too long."""
+    """Rotate a secret and wait until the new key is current. Raises CommandFailed if it fails or takes longer than 30 minutes."""
     started = ctx.clock.time()
     before = len(_lines(ctx, secret, started))
     version = _start_rotation(ctx, secret)
@@ -185,10 +185,10 @@ def rotate_now(ctx: DeploymentContext, secret: RotatingSecret, report: Reporter)
             report(f"{secret.name}: {line.get('step', '')} {line['message']}, {format_duration(waited)}")
             if line["message"] == "failed":
                 raise rotating_secrets.refused(secret, str(line.get("reason", "")))
-        if waited > _PATIENCE:
+        if waited > _ROTATION_TIMEOUT:
             message = f"{secret.name}: no new key after {format_duration(waited)}; Secrets Manager continues"
             raise CommandFailed("ROTATE-LATER", message)
-        ctx.clock.sleep(_POLL)
+        ctx.clock.sleep(_POLL_SECONDS)
     return RotationResult(secret.name, version, ctx.clock.time() - started)
 
 
@@ -199,7 +199,10 @@ def revoke_now(ctx: DeploymentContext, secret: RotatingSecret) -> Revoked:
 
 
 def _start_rotation(ctx: DeploymentContext, secret: RotatingSecret) -> str:
-    """Start a rotation and return the version that will become current. A failed rotation is retried instead."""
+    """Start a rotation and return the version that will become current.
+
+    If an earlier rotation has not ended, return its version: Secrets Manager retries it.
+    """
     with translate_aws_errors(f"rotating {secret.name}"):
         try:
             return str(ctx.client("secretsmanager").rotate_secret(SecretId=secret.arn)["VersionId"])
@@ -208,7 +211,7 @@ def _start_rotation(ctx: DeploymentContext, secret: RotatingSecret) -> str:
                 raise
             described = _describe(ctx, secret)
             pending = described.labelled(PENDING)
-            if pending in ("", described.labelled(CURRENT)):  # nothing is running
+            if pending in ("", described.labelled(CURRENT)):  # no rotation is in progress
                 raise
             return pending
 
@@ -223,9 +226,9 @@ def _describe(ctx: DeploymentContext, secret: RotatingSecret) -> Described:
 
 
 def _lines(ctx: DeploymentContext, secret: RotatingSecret, since: float) -> list[dict[str, Any]]:
-    """Return the function's log lines about the secret; none if the log can't be read."""
+    """Return the function's log lines about the secret, none if the log can't be read. `since` is in seconds since 1970."""
     try:
-        lines = [_json(line.text) for line in logs.of_function(ctx, secret.function.log_group, since - _SKEW)]
+        lines = [_json(line.text) for line in logs.of_function(ctx, secret.function.log_group, since - _CLOCK_SKEW)]
     except (ClientError, BotoCoreError):
         return []
     return [line for line in lines if line.get("message") and line.get("secret") in (secret.name, secret.arn)]

@@ -1,4 +1,4 @@
-"""`lakeferry secrets set snowflake`: verify the deployer's key pair by a login and store it; or generate a new pair."""
+"""`lakeferry secrets set snowflake`: verify the deployer's key pair by logging in, and store it; or generate a new pair."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lambdas.snowflake.secret_fields import PASSPHRASE, PRIVATE_KEY, Connection
 _SECONDS: Final = 60.0
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 _DESC: Final = "DESC USER {name}"
-#: The user's two properties for a public key, with the names of their fingerprints in DESC USER.
+#: The two properties of a user that hold a public key, each with the property in DESC USER that has the key's fingerprint.
 _SLOTS: Final = {"RSA_PUBLIC_KEY": "RSA_PUBLIC_KEY_FP", "RSA_PUBLIC_KEY_2": "RSA_PUBLIC_KEY_2_FP"}
 _SET: Final = {
     "RSA_PUBLIC_KEY": "ALTER USER {name} SET RSA_PUBLIC_KEY={key}",
@@ -36,7 +36,7 @@ _EMPTY: Final = ("", "null")
 
 @attrs.frozen
 class Deployer:
-    """The user that deploys to Snowflake."""
+    """The Snowflake user that Lakeferry deploys with."""
 
     ctx: DeploymentContext
     settings: SnowflakeSettings
@@ -64,7 +64,7 @@ def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
     """Read, verify and store a private key. Raises CommandFailed before it stores anything."""
     deployer = _deployer(ctx)
     pair = prompt.private_key(output)
-    _ = ctx.account  # fails early if AWS can't be used
+    _ = ctx.account  # fails before the key is verified if AWS can't be used
     before = secret_store.read_value(ctx, deployer.settings.key_secret)
     verify(output, deployer, pair, before)
     others = {name: value for name, value in (secret_store.plain(before.fields) if before else {}).items() if name != PASSPHRASE}
@@ -73,10 +73,13 @@ def store(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
 
 
 def generate(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
-    """Generate a pair that waits for an admin; the next call verifies it and makes it current. Raises CommandFailed."""
+    """Generate a key pair and store it as a pending version. Raises CommandFailed.
+
+    An admin has to set the public key in Snowflake. The next call then verifies the pair and makes it current.
+    """
     deployer = _deployer(ctx)
     name = deployer.settings.key_secret
-    _ = ctx.account  # fails early if AWS can't be used
+    _ = ctx.account  # fails before the key is verified if AWS can't be used
     pending = secret_store.read_value(ctx, name, secret_store.GENERATED)
     pair = _load_pair(pending)
     if pending is None or pair is None:
@@ -91,7 +94,7 @@ def generate(output: Output, ctx: DeploymentContext) -> dict[str, Any]:
 
 
 def verify(output: Output, deployer: Deployer, pair: KeyPair, before: secret_store.Value | None) -> None:
-    """Log in with the key. Raises CommandFailed if the user doesn't have its public key, LakeferryError for other failures."""
+    """Log in with the key. Raises CommandFailed if Snowflake rejects it, LakeferryError for other failures."""
     try:
         with output.step("Logging in to Snowflake"):
             deployer.client(pair).run(sql.Sql(_WHO))
@@ -108,18 +111,20 @@ def _unknown_key(deployer: Deployer, pair: KeyPair, before: secret_store.Value |
     if current_works:
         message, why = (
             f"{user} doesn't have this key's public key",
-            "The key that is stored now logs in, so user and account are right.",
+            "The key that is stored now can log in, so the user and the account are right.",
         )
     else:
-        message = f"Snowflake refused the login of {user} with this key"
-        why = "The user doesn't have its public key; or there is no such user; or account or user are misspelt in the file."
+        message = f"Snowflake rejected the login of {user} with this key"
+        why = (
+            "The user doesn't have its public key, or does not exist; or the account or user is misspelt in the deployment file."
+        )
     hint = f"Ask a Snowflake admin to run this, then run the command again: {statement}"
     details = {"sql": statement, "fingerprint": pair.fingerprint, "snowflake": denied.what}
     return CommandFailed("SECRETS-PUBLIC-KEY", message, hint, details, why=why)
 
 
 def _free_slot(deployer: Deployer, current: KeyPair | None) -> tuple[str, bool]:
-    """Return the property that a new public key can be set to without replacing the current one, and whether that one works."""
+    """Return the property for a new public key, one that doesn't hold the current key, and whether the current key can log in."""
     first, second = _SLOTS
     if current is None:
         return first, False
@@ -162,7 +167,7 @@ def _report(output: Output, deployer: Deployer, pair: KeyPair, stored: secret_st
 
 
 def _load_pair(value: secret_store.Value | None) -> KeyPair | None:
-    """Return the key pair of a secret, or None if it has none that can be read."""
+    """Return the key pair of a secret, or None if there is none or it can't be read."""
     if value is None or PRIVATE_KEY not in value.fields:
         return None
     try:

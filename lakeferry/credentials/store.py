@@ -16,14 +16,17 @@ from lambdas.shared.aws import error_code
 from lambdas.shared.redaction import Secret
 from lambdas.shared.secrets import CURRENT
 
-#: The label of a generated key pair that the vendor doesn't have yet.
+#: The staging label of a generated key pair whose public key the vendor doesn't have yet.
 GENERATED: Final = "LAKEFERRY_GENERATED"
 _ABSENT: Final = "ResourceNotFoundException"
 
 
 @attrs.frozen
 class StoredSecret:
-    """`changed` is false if the secret already had this value; `previous` says whether an older version remains."""
+    """A secret after it was written.
+
+    `changed` is false if it already had this value; `previous` is true if the old value remains as AWSPREVIOUS.
+    """
 
     name: str
     arn: str
@@ -43,14 +46,14 @@ class StoredSecret:
 
 @attrs.frozen
 class Value:
-    """One version of a secret, with the fields of its JSON object; none for other text."""
+    """A version of a secret. `fields` are those of its JSON object, empty if the value is any other text."""
 
     version: str
     fields: Mapping[str, Secret]
 
 
 def read_value(ctx: DeploymentContext, name: str, label: str = CURRENT) -> Value | None:
-    """Return the version with this label, or None if it or the secret doesn't exist. Raises CommandFailed."""
+    """Return the version with this staging label, or None if it or the secret doesn't exist. Raises CommandFailed."""
     client = ctx.client("secretsmanager")
     with translate_aws_errors(f"reading secret {name}"):
         try:
@@ -75,7 +78,10 @@ def put_current(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) ->
 
 
 def stage_pending(ctx: DeploymentContext, name: str, fields: Mapping[str, str]) -> str:
-    """Store `fields` beside the current version and return the ARN. In a new secret, AWS makes them current."""
+    """Store `fields` as a version that isn't current, and return the secret's ARN.
+
+    In a secret without versions, Secrets Manager makes the first one current all the same.
+    """
     secret = _describe(ctx, name) or _create(ctx, name)
     _put(ctx, name, fields, [GENERATED])
     return str(secret["ARN"])

@@ -1,1 +1,1 @@
-"""Deploys: checks prerequisites, shows progress while CloudFormation works, and explains the result."""
+"""`lakeferry deploy`: check prerequisites, show the progress of CloudFormation, and report the result."""

@@ -1,4 +1,4 @@
-"""Checks prerequisites before anything is deployed. All that are missing are reported at once."""
+"""Check prerequisites before anything is deployed. All missing prerequisites are reported together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lakeferry.health.runner import Probe
 from lambdas.shared.aws import error_code
 from lambdas.shared.secrets import CURRENT
 
-#: Of the doctor's groups, those in which nothing may be wrong: a deployment would fail after minutes.
+#: Groups of `lakeferry doctor` in which every check must pass. Otherwise the deployment would fail only after some minutes.
 _GROUPS: Final = ("storage", "Confluent", "Snowflake")
 _ABSENT: Final = ("ParameterNotFound", "ResourceNotFoundException")
 
@@ -31,7 +31,7 @@ class Missing:
 
 
 def require(ctx: DeploymentContext) -> None:
-    """Raises CommandFailed with all missing prerequisites, or where CloudFormation is already working on a stack."""
+    """Raise CommandFailed if prerequisites are missing, or if CloudFormation is already working on a stack."""
     missing = [*_tools(), *_of_aws(ctx)] or [*_failing(one for one in doctor.probes(ctx) if one.group.name in _GROUPS)]
     if missing:
         message = "; ".join(one.what for one in missing)
@@ -56,7 +56,7 @@ def _of_aws(ctx: DeploymentContext) -> Iterator[Missing]:
     except CommandFailed as failure:
         yield Missing(failure.message, failure.hint)
         return
-    # The first deployment creates most resources at once.
+    # Only the first deployment needs a high Lambda quota: it creates most resources at the same time.
     names = ("bootstrap",) if stacks.read(ctx) else ("bootstrap", aws.LAMBDA_QUOTA)
     yield from _failing(probe for probe in doctor.probes(ctx) if probe.name in names)
     for name, fix in _secrets(ctx):
@@ -64,7 +64,7 @@ def _of_aws(ctx: DeploymentContext) -> Iterator[Missing]:
 
 
 def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
-    """Return the failed checks that have a cause of their own. What is only unknown is left to the deployment."""
+    """Yield the failed checks that no other check caused. Checks whose result is unknown don't block the deployment."""
     for check in runner.run(list(probes)):
         if check.is_root:
             needed = f" (needed: {check.needed})" if check.needed else ""
@@ -72,13 +72,13 @@ def _failing(probes: Iterable[Probe]) -> Iterator[Missing]:
 
 
 def _secrets(ctx: DeploymentContext) -> Iterator[tuple[str, str]]:
-    """Return the secrets that people fill, each with how to do it."""
+    """Yield the names of the secrets that people fill, each with how to do it."""
     deployment = ctx.deployment
     yield deployment.confluent.cloud_key_secret, f"`lakeferry secrets set confluent --stage {ctx.stage}`"
     if deployment.snowflake and deployment.uses_snowflake:
         yield deployment.snowflake.key_secret, f"`lakeferry secrets set snowflake --stage {ctx.stage}`"
     if deployment.aws.pseudonym_secret:
-        yield deployment.aws.pseudonym_secret, "restore that secret, or take aws.pseudonym_secret out of the deployment file"
+        yield deployment.aws.pseudonym_secret, "restore that secret, or remove aws.pseudonym_secret from the deployment file"
 
 
 def _secret(ctx: DeploymentContext, name: str, fix: str) -> Iterator[Missing]:

@@ -1,4 +1,4 @@
-"""The cause of a failed deployment: the first resource that failed, with its entry in the error catalogue."""
+"""Find the cause of a failed deployment: the first resource that failed, with its error in the catalogue of errors."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from lakeferry.deployment.stacks import Event
 from lakeferry.plan.templates import resource_of_event
 from lambdas.shared.redaction import redact
 
-#: Reasons of resources that failed because another one had.
+#: Matches the reason of a resource that failed only because another one had failed.
 _CONSEQUENCE: Final = re.compile(
     r"(creation|update|deletion) cancelled|following resource\(s\) failed|was cancell?ed", re.IGNORECASE
 )
-#: What CDK's framework and CloudFormation add to a reason.
+#: Text that CDK's provider framework and CloudFormation add to a reason.
 _SUFFIX: Final = re.compile(r"\s*(\n\s*Logs: .*|\(RequestId: [^)]*\)|\(RequestToken: [^)]*\))\s*$", re.DOTALL)
 _PREFIX: Final = re.compile(r"^(Received response status \[FAILED\] from custom resource\. Message returned: )?(Error: )?")
-_HANDLER: Final = re.compile(r"HandlerErrorCode: (\w+)")
-_HANDLERS: Final = {
+_HANDLER_CODE: Final = re.compile(r"HandlerErrorCode: (\w+)")
+_BY_HANDLER_CODE: Final = {
     "AlreadyExists": (
-        "A resource of this name exists that the stack did not create: from an aborted deployment, or somebody else's.",
+        "The stack did not create the resource that has this name: an aborted deployment left it, or it is somebody else's.",
         "`lakeferry inventory` shows its owner; then remove it, or choose another name.",
     ),
     "AccessDenied": (
@@ -33,14 +33,14 @@ _HANDLERS: Final = {
     "ServiceLimitExceeded": ("A quota of the account is used up.", "Request an increase in Service Quotas, then deploy again."),
     "Throttling": ("AWS throttled the requests.", "Deploy again."),
 }
-_NO_CAUSE: Final = ("AWS rejects what the template asks for.", "Correct what the message names, and deploy again.")
+_OTHER: Final = ("AWS rejects what the template asks for.", "Correct what the message names, and deploy again.")
 
 STATES: Final = {
     "CREATE_COMPLETE": "deployed",
     "UPDATE_COMPLETE": "deployed",
     "ROLLBACK_COMPLETE": "rolled back; the next deployment creates it again",
-    "ROLLBACK_FAILED": "not all of it could be removed again; `lakeferry destroy --plan` shows what is left",
-    "UPDATE_ROLLBACK_COMPLETE": "rolled back to its state before",
+    "ROLLBACK_FAILED": "not everything could be removed again; `lakeferry destroy --plan` shows what is left",
+    "UPDATE_ROLLBACK_COMPLETE": "rolled back to its previous state",
     "UPDATE_ROLLBACK_FAILED": "partly rolled back; `lakeferry deploy` continues the rollback, then deploys",
     "CREATE_FAILED": "partly created; `lakeferry destroy --plan` shows what exists",
     "DELETE_FAILED": "partly deleted; `lakeferry destroy` continues",
@@ -50,7 +50,7 @@ STATES: Final = {
 
 @attrs.frozen
 class Cause:
-    """`code` is "" for errors of AWS itself. `where` names the resource and its stack."""
+    """Why a deployment failed. `code` is "" for errors of AWS itself. `where` names the resource and its stack."""
 
     where: str
     code: str
@@ -63,19 +63,19 @@ class Cause:
 
 
 def find(events: Iterable[Event]) -> Cause | None:
-    """Return the cause among a deployment's events. None where nothing failed in CloudFormation."""
+    """Return the cause, from the events of a deployment. None if no resource failed in CloudFormation."""
     failed = [event for event in events if event.has_failed and not event.is_of_stack and event.reason]
     first = sorted((event for event in failed if not _CONSEQUENCE.search(event.reason)), key=lambda event: event.at)
     return _of_event(first[0]) if first else None
 
 
 def _clean(reason: str) -> str:
-    """Return CloudFormation's reason without what its machinery added."""
+    """Return the reason without the text that CDK and CloudFormation add, and without secrets."""
     return redact(_SUFFIX.sub("", _PREFIX.sub("", reason)).strip())
 
 
 def state(stack: str, status: str) -> str:
-    """Describe the state of a stack."""
+    """Describe for users the state of a stack with this CloudFormation status."""
     if status.endswith("_IN_PROGRESS") and status not in STATES:
         return "CloudFormation is still working on it"
     return STATES.get(status, status).format(stack=stack)
@@ -86,6 +86,6 @@ def _of_event(event: Event) -> Cause:
     if reported := errors.read(reason):
         entry = reported.entry
         return Cause(where, entry.code, reported.what, entry.cause, entry.remedy)
-    handler = _HANDLER.search(event.reason)
-    why, fix = _HANDLERS.get(handler[1], _NO_CAUSE) if handler else _NO_CAUSE
+    handler = _HANDLER_CODE.search(event.reason)
+    why, fix = _BY_HANDLER_CODE.get(handler[1], _OTHER) if handler else _OTHER
     return Cause(where, "", reason, why, fix)

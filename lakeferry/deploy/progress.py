@@ -1,4 +1,4 @@
-"""Progress of a deployment: a line for each stack and for slow resources, and one where nothing changes."""
+"""Show the progress of a deployment: a line for each stack and each slow resource, and a warning if nothing changes."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from lakeferry.output import Reporter, format_duration
 from lakeferry.plan.durations import ESTIMATES, Phase
 from lakeferry.plan.templates import resource_of_event
 
-#: Minutes. Resources that may take longer have a line when they begin.
+#: Minutes. Resources that may take at least this long are shown when they begin.
 _SLOW: Final = 5
-#: Seconds. Resources that took longer have one when they are done.
-_NOTABLE: Final = 10.0
-#: Seconds without any event, after which the user is told what it waits for.
+#: Seconds. Other resources with an estimate are shown when they are done if they took at least this long.
+_LONG: Final = 10.0
+#: After this many seconds without an event, the user is told which resources are in progress.
 QUIET: Final = 300.0
-_CLEANING: Final = "_CLEANUP_IN_PROGRESS"
-_BACK: Final = "ROLLBACK"
-_NAMED: Final = 3
+_CLEANUP: Final = "_CLEANUP_IN_PROGRESS"
+_ROLLBACK: Final = "ROLLBACK"
+_MAX_NAMES: Final = 3
 
 
 @attrs.define
 class Stack:
-    """`under_way` are the first events of resources in progress, by logical id."""
+    """The progress of a stack. `under_way` has the first event of each resource in progress, by logical id."""
 
     began: float
     under_way: dict[str, Event] = attrs.field(factory=dict)
@@ -35,7 +35,10 @@ class Stack:
 
 @attrs.define
 class Progress:
-    """`say` shows what has happened, `report` what is happening. `stacks` are all, in the order of deploying."""
+    """`say` prints a line that stays, `report` updates the progress. `stacks` has all stacks in the order of deployment.
+
+    `now` returns seconds since 1970, like the times of events.
+    """
 
     stacks: list[str]
     phases: Mapping[str, Phase]
@@ -52,11 +55,11 @@ class Progress:
 
     @property
     def under_way(self) -> list[str]:
-        """Stacks in progress, according to the events so far."""
+        """Return the stacks in progress, according to the events so far."""
         return [name for name, stack in self.known.items() if not stack.is_over]
 
     def feed(self, events: Iterable[Event]) -> None:
-        """Take new events, the oldest first."""
+        """Process new events, the oldest first."""
         for event in events:
             self.seen.append(event)
             self._last, self._warned = self.now(), 0
@@ -67,11 +70,11 @@ class Progress:
                 self._of_resource(event, stack)
 
     def tick(self) -> None:
-        """Report the progress, and warn where nothing has changed for long."""
+        """Report the progress, and print a warning for every QUIET seconds without an event."""
         for name in self.under_way[-1:]:
             stack = self.known[name]
             slowest = sorted(stack.under_way.values(), key=lambda event: event.at)
-            names = ", ".join(event.logical_id for event in slowest[:_NAMED])
+            names = ", ".join(event.logical_id for event in slowest[:_MAX_NAMES])
             self.report(
                 f"{self._numbered(name)} {format_duration(self.now() - stack.began)}, {stack.done} done: {names or 'finishing'}"
             )
@@ -81,10 +84,10 @@ class Progress:
             self._warn(quiet * QUIET)
 
     def _of_stack(self, event: Event, stack: Stack) -> None:
-        if event.status.endswith(_CLEANING):
+        if event.status.endswith(_CLEANUP):
             return
         took = format_duration(event.at - stack.began)
-        if event.has_begun and _BACK in event.status:
+        if event.has_begun and _ROLLBACK in event.status:
             self.say(f"{self._numbered(event.stack)} failed after {took}; CloudFormation rolls it back")
         elif event.has_begun:
             stack.began, stack.is_over, stack.done = event.at, False, 0
@@ -107,7 +110,7 @@ class Progress:
         stack.under_way.pop(event.logical_id, None)
         if event.has_failed:
             self.say(f"{what} {event.status}")
-        elif begun and (longest >= _SLOW or (longest and event.at - begun.at >= _NOTABLE)):
+        elif begun and (longest >= _SLOW or (longest and event.at - begun.at >= _LONG)):
             self.say(f"{what} done in {format_duration(event.at - begun.at)}")
 
     def _warn(self, quiet: float) -> None:
@@ -128,7 +131,7 @@ class Progress:
 _ENDED: Final = {
     "CREATE_COMPLETE": "created",
     "UPDATE_COMPLETE": "updated",
-    "ROLLBACK_COMPLETE": "rolled back: nothing of it is left",
+    "ROLLBACK_COMPLETE": "rolled back: none of its resources is left",
     "UPDATE_ROLLBACK_COMPLETE": "rolled back to its previous state",
 }
 

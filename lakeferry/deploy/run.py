@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakeferry.deploy import checks, failure_causes, summary
 from lakeferry.deploy.progress import Progress
-from lakeferry.deployment import cdk as cdk_line
+from lakeferry.deployment import cdk as cdk_cli
 from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.deployment.context import DeploymentContext, open_context
@@ -32,23 +32,23 @@ _YES: Final = ("y", "yes")
 
 
 def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -> dict[str, Any]:
-    """`repair` also creates objects again that are missing at the vendors.
+    """Synthesise and deploy a stage. With `repair`, objects that are missing at Confluent or Snowflake are created again.
 
-    Raises CommandFailed where a prerequisite is missing, nobody confirms, or the deployment fails.
+    Raises CommandFailed if a prerequisite is missing, the user doesn't confirm, or the deployment fails.
     """
     with open_context(stage) as ctx:
         with output.step("Checking prerequisites"):
             checks.require(ctx)
         _LOG.parent.mkdir(exist_ok=True)
         _LOG.write_text("", encoding="utf-8")
-        with cdk_line.templates_of(ctx, _LOG) as cdk:
+        with cdk_cli.templates_of(ctx, _LOG) as cdk:
             with output.step(f"Planning {ctx.deployment.prefix}") as report:
                 build.synthesize(cdk, report, repair=to_repair(output, ctx) if repair else "")
             return deploy(output, ctx, cdk, yes=yes)
 
 
 def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> dict[str, Any]:
-    """Deploy synthesised templates. Raises CommandFailed."""
+    """Deploy synthesised templates and return the command's JSON document. Raises CommandFailed."""
     with output.step("Comparing with the deployed stacks") as report:
         plan = build.build_plan(ctx, cdk, report)
     render.show(output, plan)
@@ -73,7 +73,10 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
 
 
 def to_repair(output: Output, ctx: DeploymentContext) -> str:
-    """Raises CommandFailed where a vendor can't be listed: objects might be missing there."""
+    """Return the context value `repair`, "" if no object is missing.
+
+    Raises CommandFailed if a vendor's objects can't be listed, because it is unknown then which ones are missing.
+    """
     missing = [one for one in drift.missing(ctx) if one.system != AWS]
     if unknown := [one for one in missing if one.status == Verdict.UNKNOWN]:
         unlisted = "; ".join(f"{one.system} {one.type}: {one.details}".replace(" : ", ": ") for one in unknown)
@@ -86,7 +89,7 @@ def to_repair(output: Output, ctx: DeploymentContext) -> str:
 
 
 def repair_of(ctx: DeploymentContext, missing: Iterable[Drift]) -> str:
-    """Return the app's context value: one that no earlier deployment had, and the resources without an object."""
+    """Return the CDK context value `repair`: the time, so that the value is new, and the resources whose object is missing."""
     names = ",".join(f"{one.stack}/{one.name}" for one in missing)
     return f"{ctx.clock.time():.0f}:{names}" if names else ""
 
@@ -113,7 +116,7 @@ def _require_confirmed(output: Output, ctx: DeploymentContext, plan: Plan, *, ye
 
 def _run(output: Output, ctx: DeploymentContext, cdk: Cdk, plan: Plan) -> None:
     phases = {phase.stack: phase for phase in plan.phases}
-    with output.step("Looking at the stacks") as report:
+    with output.step("Preparing the stacks") as report:
         for stack in stacks.read(ctx).values():
             stacks.unprotect_failed_creation(ctx, stack)
             stacks.continue_rollback(ctx, stack, report)
@@ -122,18 +125,18 @@ def _run(output: Output, ctx: DeploymentContext, cdk: Cdk, plan: Plan) -> None:
     with output.step(f"Deploying {ctx.deployment.prefix}") as report:
         progress = Progress(ctx.stacks, phases, output.info, report, ctx.clock.time)
         try:
-            cdk.deploy(lambda _: None, meanwhile=lambda: _look(watch, progress))
+            cdk.deploy(lambda _: None, meanwhile=lambda: _show_new_events(watch, progress))
         except CliFailed as failed:
-            _look(watch, progress)
+            _show_new_events(watch, progress)
             raise _failure(output, ctx, progress, failed, cdk.log) from None
         except KeyboardInterrupt:
-            _look(watch, progress)
+            _show_new_events(watch, progress)
             raise _stopped(ctx, progress) from None
-        _look(watch, progress)
+        _show_new_events(watch, progress)
 
 
-def _look(watch: stacks.EventWatch, progress: Progress) -> None:
-    """Show new events. A failure to read them is ignored: CDK deploys, and the next call reads them too."""
+def _show_new_events(watch: stacks.EventWatch, progress: Progress) -> None:
+    """Show new events. A failure to read them is ignored: CDK still deploys, and the next call reads the same events."""
     try:
         progress.feed(watch.new())
     except (ClientError, BotoCoreError):
@@ -150,8 +153,8 @@ def _failure(output: Output, ctx: DeploymentContext, progress: Progress, failed:
             output.print(f"{name}: {failure_causes.state(name, status)}")
     if cause is None:
         last = "\n".join(line.strip() for line in failed.lines[-_LAST_LINES:])
-        hint = f"Look at {target.relative(log)}, then run the same command again"
-        return CommandFailed("DEPLOY-FAILED", f"CDK's command line failed:\n{last}", hint, details)
+        hint = f"Read {target.relative(log)}, then run the same command again"
+        return CommandFailed("DEPLOY-FAILED", f"the CDK CLI failed:\n{last}", hint, details)
     more = f" More: `lakeferry explain {cause.code}`." if cause.code else ""
     hint = f"{cause.fix}{more} Then run the same command again: it continues"
     return CommandFailed("DEPLOY-FAILED", str(cause), hint, details, why=cause.why)

@@ -1,4 +1,4 @@
-"""The summary after a deployment: outputs that people need, what a day costs, and the next commands."""
+"""The summary after a deployment: the outputs that users need, the estimated cost a day, and the next commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN: Final = (
     "SchemaRegistryUrl", "CatalogUri", "TableflowBucketName", "LakeBucketName",
     "AthenaWorkgroup", "SchemaName", "WarehouseName", "ReaderName", "ReaderSecretArn", "DashboardPage",
 )  # fmt: skip
-#: End of the name of an output of each export.
+#: The suffix of the output that each export has.
 _FILES: Final = "Files"
 
 
@@ -38,7 +38,7 @@ def stack_outputs(deployed: Iterable[Stack]) -> list[StackOutput]:
 
 
 def show(output: Output, ctx: DeploymentContext, outputs: list[StackOutput], cost: Estimate, *, is_first: bool) -> list[str]:
-    """Return the next commands."""
+    """Print the summary and return the next commands."""
     output.print("\nOutputs:")
     output.table(["output", "value"], [[each.description, each.value] for each in outputs])
     output.print(f"Stacks: {_console(ctx)}")

@@ -1,1 +1,1 @@
-"""The deployment that a command works on: its file, its AWS session and vendor clients, its stacks, and CDK."""
+"""The deployment that a command works on: its file, its clients of AWS and the vendors, its stacks, and the CDK CLI."""

@@ -1,4 +1,4 @@
-"""Synthesise a stage into cdk.out, without the start of CDK's command line: `python -m lakeferry.deployment.app dev`."""
+"""Synthesise a stage into cdk.out without the CDK CLI, which is slow to start: `python -m lakeferry.deployment.app dev`."""
 
 from __future__ import annotations
 

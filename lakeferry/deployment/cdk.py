@@ -1,6 +1,6 @@
-"""Run the pinned CDK command line, for a deployment or by itself: `python -m lakeferry.deployment.cdk synth`.
+"""Run the pinned version of the CDK CLI, for a deployment or directly: `python -m lakeferry.deployment.cdk synth`.
 
-It is fetched once, then needs no network. Templates are synthesised without it, which saves its start.
+The CLI is downloaded once. Templates are synthesised by running the app directly, because the CLI is slow to start.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = "aws-cdk"
 NOT_READY: Final = 3
-#: The only context that the command line adds and templates depend on.
+#: The only context value that the CDK CLI adds and that changes the templates.
 _ASSET_METADATA: Final = "aws:cdk:enable-asset-metadata"
 _EVENT: Final = re.compile(r"^(?P<stack>\S+) \| +(?P<done>\d+)/(?P<all>\d+) \|")
 _KEPT_LINES: Final = 40
@@ -44,7 +44,7 @@ _END_SECONDS: Final = 10.0
 
 
 class NoCommandLine(Exception):
-    """One sentence for the user."""
+    """The CDK CLI can't be installed. The message is one sentence for the user."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -57,10 +57,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def command_line(node_: Node, root: Path = ROOT) -> Path:
-    """The script of the version that package.json pins, fetched if it isn't there. Raises NoCommandLine."""
+    """Return the CLI's script in the version that package.json pins; install it if necessary. Raises NoCommandLine."""
     if installed(root) != pinned(root):
         with (root / "package.json").open(encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # another process may fetch it at the same time
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another process may install it at the same time
             if installed(root) != pinned(root):
                 _fetch(node_, root)
     return root / "node_modules" / PACKAGE / "bin" / "cdk"
@@ -71,16 +71,19 @@ def _fetch(node_: Node, root: Path) -> None:
     answer = subprocess.run(command, cwd=root, env=environment(node_), capture_output=True, text=True)
     if installed(root) != pinned(root):
         last_line = (answer.stderr or answer.stdout).strip().splitlines()[-1:] or ["npm said nothing"]
-        raise NoCommandLine(f"CDK's command line {pinned(root)} could not be fetched: {last_line[0]}. Check the network")
+        raise NoCommandLine(f"the CDK CLI {pinned(root)} could not be installed: {last_line[0]}. Check the network")
 
 
 def environment(node_: Node) -> dict[str, str]:
-    """Return the caller's, and what keeps CDK on this Node, quiet, fast, and from asking for newer versions."""
+    """Return the environment variables for CDK: those of this process, and settings of CDK.
+
+    They select the Node.js binary, and turn off telemetry and the check for newer versions.
+    """
     ours: Mapping[str, str] = {
         "JSII_NODE": str(node_.binary),
         "CDK_DISABLE_VERSION_CHECK": "1",
         "CDK_DISABLE_CLI_TELEMETRY": "1",
-        # Some containers set it; then each synthesis compiles CDK's 2,000 modules again, which takes seconds.
+        # Some containers set it. Then each synthesis would compile CDK's 2,000 modules again, which takes seconds.
         "PYTHONDONTWRITEBYTECODE": "",
         "PATH": f"{node_.binary.parent}{os.pathsep}{os.environ.get('PATH', '')}",
     }
@@ -88,7 +91,10 @@ def environment(node_: Node) -> dict[str, str]:
 
 
 def app(folder: Path, context: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return cdk.json's command, and the variables with which `cdk synth` would run it to synthesise into `folder`."""
+    """Return the app's command from cdk.json, and the environment variables with which it synthesises into `folder`.
+
+    They are those that `cdk synth` would set.
+    """
     settings = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
     given = {**settings["context"], _ASSET_METADATA: True, **context}
     return shlex.split(settings["app"]), {"CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(given)}
@@ -100,7 +106,7 @@ def pinned(root: Path = ROOT) -> str:
 
 
 def installed(root: Path = ROOT) -> str | None:
-    """Return the installed version, None if there is none."""
+    """Return the installed version of the CDK CLI, None if there is none."""
     try:
         text = (root / "node_modules" / PACKAGE / "package.json").read_text(encoding="utf-8")
         version: str = json.loads(text)["version"]
@@ -110,7 +116,7 @@ def installed(root: Path = ROOT) -> str | None:
 
 
 class CliFailed(Exception):
-    """The command line ended with an error; `lines` are the last that it wrote."""
+    """The CDK CLI or the app exited with an error. `lines` are the last lines of its output."""
 
     def __init__(self, verb: str, lines: Sequence[str]) -> None:
         super().__init__(f"cdk {verb} failed:\n" + "\n".join(lines))
@@ -119,20 +125,23 @@ class CliFailed(Exception):
 
 @attrs.define
 class Cdk:
-    """`log` gets every line that the command line writes. `folder` holds the templates."""
+    """CDK for a deployment. `folder` holds the templates. All output is appended to the file `log`, without secrets."""
 
     ctx: DeploymentContext
     folder: Path
     log: Path = Path(os.devnull)
 
     def synth(self, report: Reporter, deployments: Path | None = None, repair: str = "") -> None:
-        """`deployments` is the folder of the deployment files, where it is not the project's own."""
+        """Synthesise the templates into `folder`. Raises CliFailed, CommandFailed.
+
+        `deployments` is the folder of the deployment files if it is not the project's own. `repair` is a CDK context value.
+        """
         own = {"deployments": str(deployments.resolve()) if deployments else "", "repair": repair}
         command, variables = app(self.folder, {**self.ctx.context(), **own})
         self._run("synth", command, report, variables=variables)
 
     def bootstrap(self, report: Reporter) -> None:
-        """Needs no templates. Without an app, because the command line would synthesise it."""
+        """Bootstrap the region. The app is set to "" because the CLI would synthesise it otherwise."""
         self._run("bootstrap", ["--app", "", f"aws://{self.ctx.account}/{self.ctx.region}"], report)
 
     def deploy(self, report: Reporter, *stacks: str, meanwhile: Callable[[], object] | None = None) -> None:
@@ -151,9 +160,9 @@ class Cdk:
         meanwhile: Callable[[], object] | None = None,
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        """Calls `meanwhile` every few seconds. With `variables`, `words` are a command, not arguments of the command line.
+        """Run the CDK CLI with the arguments `words`; or, if there are `variables`, run the command `words`.
 
-        Raises CliFailed, and CommandFailed where there is no command line.
+        `meanwhile` is called every few seconds. Raises CliFailed, and CommandFailed if the CLI can't be installed.
         """
         last: deque[str] = deque(maxlen=_KEPT_LINES)
         with self.log.open("a", encoding="utf-8") as log, _started(verb, words, variables) as running:
@@ -170,13 +179,13 @@ class Cdk:
 
 @contextmanager
 def templates_of(ctx: DeploymentContext, log: Path = Path(os.devnull)) -> Iterator[Cdk]:
-    """Yield one with a temporary folder."""
+    """Yield a Cdk with a temporary folder for the templates."""
     with tempfile.TemporaryDirectory(prefix="lakeferry-cdk-") as folder:
         yield Cdk(ctx, Path(folder), log)
 
 
 def _started(verb: str, words: Sequence[str], variables: Mapping[str, str] | None) -> subprocess.Popen[str]:
-    """In a session of its own: Ctrl-C reaches us, and we decide."""
+    """Start the process in its own session, so that Ctrl-C reaches only this process, which then stops the other one."""
     try:
         node_ = node.find()
         command = list(words) if variables else [str(node_.binary), str(command_line(node_)), verb, *words]
@@ -210,7 +219,7 @@ def _await(running: subprocess.Popen[str], meanwhile: Callable[[], object] | Non
 
 
 def _end(running: subprocess.Popen[str]) -> None:
-    """Stop the command line if it still runs. CloudFormation continues with what it has begun."""
+    """Stop the process if it still runs. CloudFormation completes the operations that have begun."""
     if running.poll() is not None:
         return
     os.killpg(running.pid, signal.SIGTERM)

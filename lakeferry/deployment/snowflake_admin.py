@@ -1,4 +1,7 @@
-"""The SQL that a Snowflake admin runs once, from what the deployer's role needs. docs/how-to/prepare-snowflake.md shows it."""
+"""The SQL script that a Snowflake admin runs once to create the deployer's role, user and warehouse.
+
+docs/how-to/prepare-snowflake.md shows it.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ from typing import Final
 
 from lambdas import contract
 
-#: Stands in the script for the public key.
+#: The placeholder for the public key in the script.
 PUBLIC_KEY: Final = "<public key>"
 _COMMENT: Final = "deploys with Lakeferry"
 
 
 def script() -> str:
-    """Return statements, one a line. It can be run again: what exists stays as it is."""
+    """Return the statements, one on each line. The script can be run again: it doesn't change what exists."""
     name = contract.SNOWFLAKE_DEPLOYER
     on_account = (f"GRANT {privilege} ON ACCOUNT TO ROLE {name}" for privilege in contract.SNOWFLAKE_ACCOUNT_PRIVILEGES)
     return _lines(

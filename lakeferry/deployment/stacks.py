@@ -1,4 +1,4 @@
-"""Reads a deployment from CloudFormation: its stacks with their templates, outputs, resources and events."""
+"""Read a deployment from CloudFormation: its stacks with their templates, outputs, resources and events."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from lakeferry.output import Reporter
 from lambdas.custom_resources import request
 from lambdas.custom_resources.request import Identity
 
-#: CDK's own stack in each account and region.
+#: The stack that `cdk bootstrap` creates in each account and region.
 TOOLKIT: Final = "CDKToolkit"
 DELETED: Final = "DELETE_COMPLETE"
-#: States that an update can't begin from. What such a stack still has is of no use.
+#: States from which CloudFormation can't begin an update. A stack in such a state is not usable.
 _INACTIVE: Final = ("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED", "REVIEW_IN_PROGRESS")
-#: States after a failed first creation. CDK deletes such a stack and creates it again.
+#: States after a stack's first creation has failed. CDK deletes such a stack and creates it again.
 _CREATION_FAILED: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
-#: How many deleted stacks of a name are read. CloudFormation remembers them for 90 days.
-_MOST_DELETED: Final = 3
-#: Seconds between two looks at a rollback, and its limit: a custom resource may take an hour, and others wait for it.
-_POLL: Final = 5.0
-_ROLLBACK_PATIENCE: Final = 3 * 3600.0
+#: How many deleted stacks of the same name are read. CloudFormation keeps them for 90 days.
+_MAX_DELETED: Final = 3
+#: Seconds between two checks of a rollback, and its time limit: a custom resource may take an hour, and others wait for it.
+_POLL_SECONDS: Final = 5.0
+_ROLLBACK_TIMEOUT: Final = 3 * 3600.0
 _FUNCTION: Final = "AWS::Lambda::Function"
 _STACK: Final = "AWS::CloudFormation::Stack"
 
@@ -43,7 +43,7 @@ class StackResource:
 
 @attrs.frozen
 class Stack:
-    """`resources` and `template` are empty unless they were requested; an inactive stack has no template."""
+    """A stack of the deployment. `resources` and `template` are empty unless requested; `template` also if it isn't active."""
 
     name: str
     id: str
@@ -56,7 +56,7 @@ class Stack:
 
     @property
     def is_active(self) -> bool:
-        """Return whether an update can begin from its state."""
+        """Return whether CloudFormation can begin an update from the stack's state."""
         return self.status not in _INACTIVE
 
     @property
@@ -68,12 +68,12 @@ class Stack:
         return self.status in _CREATION_FAILED
 
     def identity(self, kind: str) -> Identity | None:
-        """Return the identity of the only custom resource of a kind, according to `resources`."""
+        """Return the identity of the first custom resource of a kind in `resources`, None if there is none."""
         known = (request.parse_physical_id(each.physical_id) for each in self.resources)
         return next((each for each in known if each and each.kind == kind), None)
 
     def logical_ids(self, type: str, **properties: str) -> Iterator[str]:
-        """Return the ids of the template's resources of a type with these properties."""
+        """Yield the logical ids of the template's resources with this type and these properties."""
         for logical_id, body in self.template.get("Resources", {}).items():
             own = body.get("Properties", {})
             if body.get("Type") == type and all(own.get(name) == value for name, value in properties.items()):
@@ -88,7 +88,7 @@ class Function:
 
 @attrs.frozen
 class Event:
-    """`at` is in seconds since 1970."""
+    """An event of a stack. `at` is in seconds since 1970."""
 
     id: str
     stack: str
@@ -114,12 +114,12 @@ class Event:
 
 
 def names(ctx: DeploymentContext) -> list[str]:
-    """Return the names of all parts that a deployment can have, in the order of deploying, whether or not its file wants them."""
+    """Return the names of all stacks that any deployment file can produce, in the order of deployment."""
     return [f"{ctx.deployment.prefix}-{part}" for part in PARTS]
 
 
 def read(ctx: DeploymentContext) -> dict[str, Stack]:
-    """Return the deployed stacks with their templates, by name, in the order of deploying. Raises CommandFailed."""
+    """Return the deployed stacks with their templates, by name, in the order of deployment. Raises CommandFailed."""
     with translate_aws_errors("reading the stacks"):
         return {name: stack for name in names(ctx) if (stack := describe(ctx, name, with_template=True))}
 
@@ -127,7 +127,7 @@ def read(ctx: DeploymentContext) -> dict[str, Stack]:
 def describe(
     ctx: DeploymentContext, name_or_id: str, *, with_resources: bool = False, with_template: bool = False
 ) -> Stack | None:
-    """Return None where there is no such stack, or it is deleted. Raises ClientError, BotoCoreError."""
+    """Return the stack, None if it doesn't exist or is deleted. Raises ClientError, BotoCoreError."""
     client = ctx.client("cloudformation")
     try:
         described = client.describe_stacks(StackName=name_or_id)["Stacks"][0]
@@ -153,18 +153,18 @@ def describe(
 
 
 def describe_deleted(ctx: DeploymentContext, names: list[str]) -> Iterator[Stack]:
-    """Return the latest deleted stacks of each name, with their resources. CloudFormation returns them by their ids only."""
+    """Yield the latest deleted stacks of each name, with their resources. CloudFormation finds these only by their ids."""
     client = ctx.client("cloudformation")
     pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=[DELETED])
     deleted = [each for page in pages for each in page["StackSummaries"] if each["StackName"] in names]
     for name in names:
         mine = sorted((each for each in deleted if each["StackName"] == name), key=lambda each: str(each.get("DeletionTime", "")))
-        for each in mine[-_MOST_DELETED:]:
+        for each in mine[-_MAX_DELETED:]:
             yield Stack(name, each["StackId"], DELETED, resources=tuple(_resources(client, each["StackId"])))
 
 
 def read_template(ctx: DeploymentContext, stack_id: str) -> dict[str, Any]:
-    """Return the template of the last deployment. Raises ClientError, BotoCoreError."""
+    """Return the deployed template. Raises ClientError, BotoCoreError."""
     body = ctx.client("cloudformation").get_template(StackName=stack_id, TemplateStage="Original")["TemplateBody"]
     template: dict[str, Any] = json.loads(body) if isinstance(body, str) else body
     return template
@@ -173,8 +173,8 @@ def read_template(ctx: DeploymentContext, stack_id: str) -> dict[str, Any]:
 def unprotect_failed_creation(ctx: DeploymentContext, stack: Stack) -> None:
     """Remove the termination protection of a stack whose first creation was rolled back, which has no data.
 
-    CDK protects a stack before it creates it, and doesn't remove the protection before it deletes such a stack to create it
-    again: CloudFormation then refuses every further deployment. Raises CommandFailed.
+    CDK turns the protection on before it first creates a stack. After a failed creation, it deletes the stack to create it again,
+    but doesn't turn the protection off first, so CloudFormation would refuse every further deployment. Raises CommandFailed.
     """
     if stack.is_failed_creation and stack.is_protected:
         with translate_aws_errors(f"removing the termination protection of stack {stack.name}"):
@@ -183,7 +183,7 @@ def unprotect_failed_creation(ctx: DeploymentContext, stack: Stack) -> None:
 
 
 def continue_rollback(ctx: DeploymentContext, stack: Stack, report: Reporter) -> None:
-    """Roll back what is left of an update whose rollback failed too: CloudFormation accepts no deployment before that is done.
+    """Continue the rollback of an update if it has failed. Until it succeeds, CloudFormation accepts no deployment.
 
     Waits up to three hours. Raises CommandFailed.
     """
@@ -192,19 +192,21 @@ def continue_rollback(ctx: DeploymentContext, stack: Stack, report: Reporter) ->
     client, clock = ctx.client("cloudformation"), ctx.clock
     with translate_aws_errors(f"continuing the rollback of stack {stack.name}"):
         client.continue_update_rollback(StackName=stack.id)
-        until, current = clock.time() + _ROLLBACK_PATIENCE, describe(ctx, stack.id)
+        until, current = clock.time() + _ROLLBACK_TIMEOUT, describe(ctx, stack.id)
         while current and current.is_in_progress and clock.time() < until:
             report(f"{stack.name}: continuing its rollback")
-            clock.sleep(_POLL)
+            clock.sleep(_POLL_SECONDS)
             current = describe(ctx, stack.id)
+    if current and current.is_in_progress:
+        raise CommandFailed("STACK-BUSY", f"{stack.name} is still {current.status}")
     if current is None or current.status != "UPDATE_ROLLBACK_COMPLETE":
         status = current.status if current else DELETED
-        hint = "The events of the stack in the CloudFormation console say which resource stops it. Fix that, then deploy again"
+        hint = "The stack's events in the CloudFormation console show which resource failed. Fix it, then deploy again"
         raise CommandFailed("DEPLOY-FAILED", f"the rollback of stack {stack.name} failed again; it is {status}", hint)
 
 
 def require_part(ctx: DeploymentContext, part: str) -> Stack:
-    """Return the active stack of a part: data, confluent, … Raises CommandFailed where it isn't deployed."""
+    """Return the active stack of a part: data, confluent, … Raises CommandFailed if it isn't deployed."""
     name = f"{ctx.deployment.prefix}-{part}"
     with translate_aws_errors("reading the stacks"):
         stack = describe(ctx, name, with_template=True)
@@ -215,7 +217,7 @@ def require_part(ctx: DeploymentContext, part: str) -> Stack:
 
 
 def find_part(ctx: DeploymentContext, part: str) -> Stack | str:
-    """Return the active stack of a part with its resources, or the reason why there is none. Raises CommandFailed."""
+    """Return the active stack of a part with its resources, or, as text, why there is none. Raises CommandFailed."""
     name = f"{ctx.deployment.prefix}-{part}"
     with translate_aws_errors(f"reading stack {name}"):
         stack = describe(ctx, name, with_resources=True)
@@ -225,7 +227,7 @@ def find_part(ctx: DeploymentContext, part: str) -> Stack | str:
 
 
 def object_name(ctx: DeploymentContext, stack: Stack, kind: str) -> str:
-    """Return the vendor's name of the stack's only object of a kind, "" where it has none."""
+    """Return the name that the vendor has for the stack's object of a kind, "" if there is none."""
     identity = stack.identity(kind)
     return ctx.object_name(stack.name, identity.logical_id, identity.generation) if identity else ""
 
@@ -237,14 +239,14 @@ def physical_ids(ctx: DeploymentContext, stack: Stack) -> dict[str, str]:
 
 
 def functions(ctx: DeploymentContext, stack: Stack, handler: str) -> list[Function]:
-    """Return the stack's functions that run this handler of lambdas. Raises CommandFailed."""
+    """Return the stack's Lambda functions with this handler. Raises CommandFailed."""
     wanted = list(stack.logical_ids(_FUNCTION, Handler=handler))
     ids = physical_ids(ctx, stack) if wanted else {}
     return [_function(stack, ids, logical_id) for logical_id in wanted if ids.get(logical_id)]
 
 
 def newest_events(client: Any, stack: str) -> Iterator[Event]:
-    """Return a stack's events, the newest first, and none of a stack that isn't there. Raises ClientError, BotoCoreError."""
+    """Yield a stack's events, the newest first; none if the stack doesn't exist. Raises ClientError, BotoCoreError."""
     try:
         for page in client.get_paginator("describe_stack_events").paginate(StackName=stack):
             yield from map(parse_event, page["StackEvents"])
@@ -255,7 +257,7 @@ def newest_events(client: Any, stack: str) -> Iterator[Event]:
 
 @attrs.define
 class EventWatch:
-    """Reads the events of stacks that are newer than itself."""
+    """Reads the events of stacks that happen after it was created."""
 
     client: Any
     stacks: list[str]
@@ -267,7 +269,7 @@ class EventWatch:
                 self._last[stack] = event.id
 
     def new(self) -> list[Event]:
-        """Return the new events, the oldest first. Raises ClientError, BotoCoreError."""
+        """Return the events since the last call, the oldest first. Raises ClientError, BotoCoreError."""
         new = [event for stack in self.stacks for event in self._of(stack)]
         return sorted(new, key=lambda event: event.at)
 

@@ -1,1 +1,1 @@
-"""The health of a deployment: `doctor` checks what it needs, `status` shows what it does. Both read each fact in one module."""
+"""The health of a deployment: `doctor` checks what it needs, `status` shows its state. Both use the same readers."""

@@ -17,11 +17,12 @@ from lambdas.shared.aws import error_code
 GROUP: Final = Group("AWS")
 #: Services that a deployment needs and that some regions lack.
 _SERVICES: Final = ("glue", "athena", "lambda", "stepfunctions", "scheduler")
-#: Where CDK's bootstrap notes its version, and the oldest that the templates accept. A test compares it with the templates.
+#: The parameter with the version of CDK's bootstrap stack, and the oldest version that the templates accept. A test compares
+#: both with the templates.
 BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
 BOOTSTRAP: Final = 6
 #: A deployment creates more than ten custom resources in parallel. For each, a function of CDK's framework invokes a function of
-#: Lakeferry, and fails the resource if Lambda throttles that invocation. New accounts may have ten.
+#: Lakeferry, and fails the resource if Lambda throttles that invocation. The quota of a new account may be ten.
 _EXECUTIONS: Final = 50
 LAMBDA_QUOTA: Final = "Lambda concurrent executions"
 _DPU: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
@@ -31,14 +32,14 @@ _RAISE: Final = "Request an increase in Service Quotas, AWS {service}"
 
 
 def identity(ctx: DeploymentContext) -> list[Check]:
-    """Raises CommandFailed where nobody is logged in, or to another account than the file's."""
+    """Raises CommandFailed without credentials, or if they are for another account than the deployment file's."""
     account, arn = ctx.account, str(ctx.client("sts").get_caller_identity()["Arn"])
     named = "which the file names" if ctx.deployment.aws.account else "the account that you are logged in to; the file names none"
     return [GROUP.ok("identity", arn), GROUP.ok("account", f"{account}, {named}")]
 
 
 def region(ctx: DeploymentContext) -> list[Check]:
-    """As the SDK knows regions: it may be older than the newest of them."""
+    """Check the region with the SDK's list of regions, which may lack the newest ones."""
     session = boto3.session.Session()
     known = {
         service: [name for part in session.get_available_partitions() for name in session.get_available_regions(service, part)]
@@ -52,7 +53,7 @@ def region(ctx: DeploymentContext) -> list[Check]:
 
 
 def bootstrap(ctx: DeploymentContext) -> list[Check]:
-    """By the parameter that the templates themselves read. Raises ClientError."""
+    """Check the version in the SSM parameter that the templates read, too. Raises ClientError."""
     fix = f"Run `{cdk_command()} bootstrap aws://{ctx.account}/{ctx.region}`"
     try:
         version = int(ctx.client("ssm").get_parameter(Name=BOOTSTRAP_PARAMETER)["Parameter"]["Value"])
@@ -66,7 +67,7 @@ def bootstrap(ctx: DeploymentContext) -> list[Check]:
 
 
 def cdk_command() -> str:
-    """Return how the pinned CDK command line is called from this folder."""
+    """Return the command that runs the pinned CDK command line from the current folder."""
     return f"{min(sys.executable, os.path.relpath(sys.executable), key=len)} -m lakeferry.deployment.cdk"
 
 
@@ -79,7 +80,7 @@ def lambda_quota(ctx: DeploymentContext) -> list[Check]:
 
 
 def glue_quotas(ctx: DeploymentContext) -> list[Check]:
-    """Enough for one run of each export at once, each with its workers."""
+    """Check that every export can have a run at the same time, each with all its workers."""
     exports, aws = max(1, len(ctx.deployment.exports)), ctx.deployment.aws
     dpus = aws.glue_workers * _DPU[aws.glue_worker_type]
     try:
@@ -98,7 +99,7 @@ def glue_quotas(ctx: DeploymentContext) -> list[Check]:
 
 
 def _glue_limits(ctx: DeploymentContext) -> dict[str, float]:
-    """By the ends of their names in lower case: their beginnings differ between accounts."""
+    """Return quotas by the last words of their names, in lower case, because the first words differ between accounts."""
     return {
         end: float(quota["Value"])
         for page in pages(ctx, "service-quotas", "list_service_quotas", ServiceCode="glue")

@@ -22,7 +22,7 @@ ENVIRONMENT: Final = "environment"
 FLINK: Final = "Flink's region"
 TABLEFLOW: Final = "Tableflow's region"
 INTEGRATIONS: Final = "provider integrations"
-#: Of an organization, unless Confluent raised it.
+#: The limit of an organization, unless Confluent raised it.
 _INTEGRATIONS: Final = 100
 _ANOTHER_REGION: Final = "Choose another `aws.region` in the deployment file"
 
@@ -100,7 +100,7 @@ def _tableflow_regions(plane: RestClient) -> set[str] | None:
 
 
 def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
-    """Counted over all environments. No API of Confluent returns the limit."""
+    """Count the integrations of all environments. No Confluent API returns the limit."""
     environments = [text(one, "id") for one in vendor.cloud.pages("/org/v2/environments")]
     existing = [one for id in environments for one in vendor.cloud.pages("/pim/v1/integrations", environment=id)]
     count = f"{len(existing)} of {_INTEGRATIONS}, unless Confluent raised it"

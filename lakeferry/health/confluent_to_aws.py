@@ -1,4 +1,4 @@
-"""The trust chain from Confluent into AWS, link by link: integration, role, bucket, Tableflow's key, its tables, Glue."""
+"""The trust chain from Confluent to AWS: provider integration, IAM role, bucket, Tableflow's key and tables, Glue."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WAIT: Final = "Wait; a table takes some ten minutes"
 
 @attrs.frozen
 class _Chain:
-    """`bucket` is the one that Tableflow writes into; the Glue database has the name of `cluster`."""
+    """`bucket` is the one that Tableflow writes into. `cluster` is the Kafka cluster's id and the name of the Glue database."""
 
     ctx: DeploymentContext
     stack: Stack
@@ -55,7 +55,7 @@ class _Chain:
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
-    """Raises CommandFailed where CloudFormation can't be read."""
+    """Raises CommandFailed if CloudFormation can't be read."""
     tables = (*_topic_checks(ctx), *storage.glue_table_names(ctx))
     confluent, data = stacks.find_part(ctx, "confluent"), stacks.find_part(ctx, "data")
     if isinstance(confluent, str) or isinstance(data, str):
@@ -104,7 +104,7 @@ def _integration(chain: _Chain, document: dict[str, Any] | None) -> Check:
     if role != wanted:
         return GROUP.fail(INTEGRATION, f"{text(document, 'id')} assumes role {role or '(none)'}", _REPLACED, wanted)
     principal, external_id = (text(document, "config", name) for name in ("iam_role_arn", "external_id"))
-    return GROUP.ok(INTEGRATION, f"{text(document, 'id')} comes as {principal} with external id {external_id}")
+    return GROUP.ok(INTEGRATION, f"{text(document, 'id')} connects as {principal} with external id {external_id}")
 
 
 def _trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]:
@@ -114,12 +114,12 @@ def _trust(role: Role, integration: dict[str, Any], restore: str) -> list[Check]
 
 
 def _tableflow(chain: _Chain) -> list[Check]:
-    """With the deployment's own key: Tableflow accepts no other."""
+    """Check with the deployment's Tableflow key: Tableflow accepts no other."""
     ctx, names = chain.ctx, _topic_checks(chain.ctx)
     secret, reader = ctx.confluent_secret("tableflow"), Tableflow(ctx, chain.stack.outputs)
     plane = runner.attempt(GROUP, KEY, lambda: _require_key(reader, secret))
     if isinstance(plane, Check):
-        return [plane, *GROUP.skip_all((CATALOG, *names), "not checked: there is no way to Tableflow")]
+        return [plane, *GROUP.skip_all((CATALOG, *names), "not checked: no key for Tableflow works")]
     checks = [
         GROUP.ok(KEY, f"{plane.key.id}, in {secret}"),
         runner.attempt(GROUP, CATALOG, lambda: _catalog(chain, reader)),
@@ -132,7 +132,7 @@ def _tableflow(chain: _Chain) -> list[Check]:
 
 
 def _require_key(reader: Tableflow, secret: str) -> RestClient:
-    """Raises CommandFailed where the key isn't one for Tableflow, or not any more."""
+    """Return the client for Tableflow. Raises CommandFailed if Tableflow refuses the key."""
     plane = reader.plane
     try:
         plane.get(plane.probe)

@@ -12,7 +12,7 @@ from lakeferry.health import aws, confluent, confluent_to_aws, snowflake, snowfl
 from lakeferry.health.model import Check, Group
 from lakeferry.health.runner import Probe
 
-#: (group, name of the check that fails where the service doesn't answer, the checks)
+#: (group, name of the check that fails if the service doesn't answer, function that makes the checks)
 _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list[Check]]], ...]] = (
     (tools.FILE, "deployment file", lambda ctx: tools.check_file(ctx.loaded)),
     (aws.GROUP, "identity", aws.identity),
@@ -50,5 +50,5 @@ def _login_problem(ctx: DeploymentContext) -> str:
 
 
 def machine_probes() -> list[Probe]:
-    """Return what can be checked although the deployment file has mistakes."""
+    """Return the probes that don't need a valid deployment file."""
     return [Probe(tools.GROUP, "tools", tools.check_machine)]

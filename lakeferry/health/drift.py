@@ -24,7 +24,7 @@ from lambdas.shared.errors import LakeferryError
 _POLL: Final = 3.0
 _PATIENCE: Final = 600.0
 _REPAIR: Final = "`lakeferry deploy --repair` creates it again"
-#: Kinds that an inventory lists by the name that their object has at the vendor.
+#: Resource types whose objects the inventory lists with their names at the vendor.
 _LISTED: Final = (
     "environment", "kafka_cluster", "service_account", "provider_integration", "flink_compute_pool", "connector",
     "snowflake_warehouse", "snowflake_database", "snowflake_schema", "snowflake_iceberg_table", "snowflake_user",
@@ -34,7 +34,7 @@ _LISTED: Final = (
 
 @attrs.frozen
 class Drift:
-    """`status` is MODIFIED, DELETED or `unknown`. `stack` is "" where it is not about one resource."""
+    """`status` is MODIFIED, DELETED or `unknown`. `stack` is set only for the missing object of a vendor."""
 
     system: str
     type: str
@@ -45,7 +45,7 @@ class Drift:
 
 
 def missing(ctx: DeploymentContext) -> list[Drift]:
-    """Return the vendors' objects that a stack has and that are missing, and what could not be listed.
+    """Return the objects of stacks that no longer exist at their vendor, and what could not be listed.
 
     Raises CommandFailed.
     """
@@ -65,7 +65,7 @@ def _active_stacks(ctx: DeploymentContext) -> list[Stack]:
 
 
 def _of_aws(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
-    """As CloudFormation sees it: only properties that the template names, and only of types that support detection."""
+    """Yield the drift that CloudFormation detects: in properties that the template sets, of types that support detection."""
     try:
         _run_detection(ctx, stack)
         for drift in _drifted(ctx, stack):
@@ -77,7 +77,7 @@ def _of_aws(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
 
 
 def _run_detection(ctx: DeploymentContext, stack: Stack) -> None:
-    """Raises TimeoutError where it takes longer than the patience."""
+    """Raises TimeoutError if it takes longer than _PATIENCE seconds."""
     client, until = ctx.client("cloudformation"), ctx.clock.time() + _PATIENCE
     id = client.detect_stack_drift(StackName=stack.name)["StackDriftDetectionId"]
     while client.describe_stack_drift_detection_status(StackDriftDetectionId=id)["DetectionStatus"] == "DETECTION_IN_PROGRESS":
@@ -87,7 +87,7 @@ def _run_detection(ctx: DeploymentContext, stack: Stack) -> None:
 
 
 def _drifted(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
-    """All pages; boto3 has no paginator for this call. What was detected before a failure counts."""
+    """Yield from all pages; boto3 has no paginator for this call. If the detection failed, yield what it found before."""
     query: dict[str, Any] = {"StackName": stack.name, "StackResourceDriftStatusFilters": ["MODIFIED", "DELETED"]}
     while True:
         page = ctx.client("cloudformation").describe_stack_resource_drifts(**query)
@@ -115,13 +115,16 @@ def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
 
 
 def _missing_topics(ctx: DeploymentContext, stack: Stack, items: list[Item], unknown: set[str]) -> Iterator[Drift]:
-    """Topics, their Tableflow tables and the catalog integration. The user chose their names, so the template says which."""
+    """Yield missing topics, Tableflow topics and catalog integrations.
+
+    Their names contain no hash, so the stack's template says which should exist.
+    """
     with translate_aws_errors(f"reading the template of {stack.name}"):
         active = stacks.describe(ctx, stack.name, with_template=True)
     resources = list(resources_of(stack.name, active.template)) if active else []
     if active is None or not any(one.kind == "topic" for one in resources):
         return
-    if "tableflow_topic" in unknown:  # both are read with one key
+    if "tableflow_topic" in unknown:  # both are read with the same key
         unknown = {*unknown, "catalog_integration"}
     topics: set[str] = set()
     try:

@@ -1,4 +1,4 @@
-"""Each export: its last run and what it published, its next run, and whether its recipients and the engineers get mail."""
+"""The state of each export: last run, published windows, next run, and whether recipients and engineers get mail."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from lakeferry.health.freshness import Readers
 from lakeferry.health.model import Observation, State, format_hours, observe
 from lambdas.monitoring import measurements
 from lambdas.monitoring.settings import MonitoredExport
+from lambdas.notifications import outcome
 
 _IN_PARALLEL: Final = 4
 _FAILED_RUNS: Final = ("FAILED", "TIMEOUT", "ERROR", "EXPIRED", "STOPPED")
 ACTIVE_RUNS: Final = ("STARTING", "RUNNING", "STOPPING", "WAITING")
-#: States of a run's record in which something is wrong.
+#: States of a run record that mean that something is wrong.
 _FAILED_RECORDS: Final = ("failed", "blocked")
-#: Seconds by which the clocks of Glue and of its workers may differ.
-_SKEW: Final = 90.0
 
 
 @attrs.frozen
 class LastRun:
-    """Times are in seconds since 1970. `result` is Glue's state of the run, `windows` are those of its record."""
+    """`began` is in seconds since 1970. `result` is the state of the job run in Glue.
+
+    `record` is the state in the run record, "" without a record; `windows` are its windows with their states.
+    """
 
     id: str
     began: float
@@ -40,7 +42,10 @@ class LastRun:
 
 @attrs.frozen
 class ExportStatus:
-    """`last` is None before the first run. `observations` are only those that a person should know."""
+    """`last` is None before the first run. `next_run` is in seconds since 1970. `published` is the number of published windows.
+
+    `observations` has only what a person should know.
+    """
 
     export: str
     last: LastRun | None
@@ -104,12 +109,11 @@ def _last_run(readers: Readers, export: str) -> LastRun | None:
 
 
 def _with_record(readers: Readers, export: str, last: LastRun) -> LastRun:
-    """Add what the run recorded. A run that died before that has no record; the newest is then an older run's."""
-    keys = [listed.key for listed in readers.objects.list(f"{readers.settings.prefix}/{export}/runs/")]
-    stored = readers.objects.read(max(keys)) if keys else None
-    if stored is None or datetime.fromisoformat(stored.document["started_at"]).timestamp() < last.began - _SKEW:
+    """Add the run record, unless the run failed before it wrote one. Runs outside of Glue have records of their own."""
+    run = outcome.JobRun(last.id, datetime.fromtimestamp(last.began, UTC))
+    record = outcome.find_record(readers.objects, f"{readers.settings.prefix}/{export}/runs/", run)
+    if record is None:
         return last
-    record = stored.document
     windows = tuple(f"{window['window']} {window['state']}" for window in record.get("windows", []))
     return attrs.evolve(last, record=str(record["state"]), windows=windows, reason=str(record.get("reason") or last.reason))
 
@@ -139,7 +143,7 @@ def _observe_recipients(readers: Readers, export: MonitoredExport) -> Observatio
 
 
 def observe_engineers(readers: Readers) -> Observation | None:
-    """Return how many engineers get no alarms. An alarm about that would not reach them."""
+    """Return how many engineers get no alarms, None if all get them. An alarm about this would not reach them."""
     ctx = readers.ctx
     topic = f"arn:aws:sns:{ctx.region}:{ctx.account}:{readers.settings.deployment}-alarms"
     return _observe_topic(readers, topic, len(ctx.deployment.alerts.engineers), "engineers", "no alarms")

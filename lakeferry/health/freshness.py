@@ -1,4 +1,4 @@
-"""How old each table is at every hop: topic, Tableflow, Iceberg, Glue, Snowflake. Read as the deployed monitoring reads it."""
+"""The age of each table at every hop: topic, Tableflow, Iceberg, Glue, Snowflake. Uses the code of the monitoring function."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from lambdas.shared.s3 import Objects
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 
-#: In the order in which records pass them.
+#: In the order in which records pass through them.
 HOPS: Final = ("topic", "tableflow", "iceberg", "glue", "snowflake")
 _IN_PARALLEL: Final = 6
-#: Seconds that one vendor may take to answer everything.
+#: Seconds for all requests to one vendor together.
 _PATIENCE: Final = 60.0
 
 
@@ -42,7 +42,7 @@ class Readers:
     settings: Settings
 
     def anew(self) -> Readers:
-        """Return readers that have read nothing yet: these keep the answers of the Metrics API, and a session with Snowflake."""
+        """Return readers without cached data: readers cache the answers of the Metrics API and a session with Snowflake."""
         return attrs.evolve(self)
 
     def glue(self, database: str) -> GlueTables:
@@ -83,32 +83,33 @@ class Readers:
 
 
 def open_readers(ctx: DeploymentContext) -> Readers:
-    """Raises CommandFailed where the monitoring function isn't deployed."""
+    """Raises CommandFailed if the monitoring function isn't deployed."""
     stack = stacks.require_part(ctx, "operations")
     for function in stacks.functions(ctx, stack, contract.WATCH):
         with translate_aws_errors(f"looking at function {function.name}"):
             answer: dict[str, Any] = ctx.client("lambda").get_function_configuration(FunctionName=function.name)
             variables = answer.get("Environment", {}).get("Variables", {})
             return Readers(ctx, monitoring.read_settings(variables, ctx.client("s3")))
-    raise CommandFailed("NOT-DEPLOYED", f"stack {stack.name} has no watch", f"`lakeferry deploy --stage {ctx.stage}`")
+    message = f"stack {stack.name} has no monitoring function"
+    raise CommandFailed("NOT-DEPLOYED", message, f"`lakeferry deploy --stage {ctx.stage}`")
 
 
 @attrs.frozen
 class TableStatus:
-    """One table's hops, those that it has. Ages are in hours."""
+    """A table's observations, by hop. A table doesn't have every hop. Ages are in hours."""
 
     table: str
     hops: dict[str, Observation]
 
     @property
     def is_readable(self) -> bool:
-        """Return whether the Glue catalog has a snapshot of it."""
+        """Return whether the table has a snapshot in the Glue catalog."""
         observation = self.hops.get("glue") or self.hops.get("iceberg")
         return observation is not None and observation.value is not None
 
 
 def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
-    """Each hop by itself: one that can't be read hides no other."""
+    """Read each hop by itself, so that one that can't be read doesn't hide the others."""
     tableflow = Tableflow(readers.ctx)
     reads = [
         (table.topic, hop, read) for table in readers.settings.monitored.tables for hop, read in _reads(readers, tableflow, table)

@@ -14,12 +14,12 @@ from lambdas.monitoring import errors as monitoring_errors
 from lambdas.shared.errors import LakeferryError
 
 NOT_DEPLOYED: Final = "not deployed"
-#: Codes that mean that the first record or the first table is still to come, which is no failure.
+#: Error codes that mean that the first record or table hasn't arrived yet, which is not a failure.
 _NOT_YET: Final = (monitoring_errors.NO_COMMIT.code, monitoring_errors.NO_TABLE.code)
 
 
 class Result(StrEnum):
-    """`SKIPPED` is for what can't be checked yet."""
+    """`SKIPPED`: the check doesn't apply, or can't be made yet."""
 
     OK = "ok"
     WARN = "warn"
@@ -29,7 +29,7 @@ class Result(StrEnum):
 
 @attrs.frozen
 class Check:
-    """`needed` is "" where it is obvious. `caused_by` names the check whose failure caused this one."""
+    """`needed` is the required value, "" if it is obvious. `caused_by` is the name of the check whose failure caused this one."""
 
     group: str
     name: str
@@ -41,13 +41,13 @@ class Check:
 
     @property
     def is_root(self) -> bool:
-        """Return whether this is a failure with a cause of its own."""
+        """Return whether the check failed, and not because another check did."""
         return self.result is Result.FAIL and not self.caused_by
 
 
 @attrs.frozen
 class Group:
-    """Makes the checks of one group."""
+    """Creates the checks of one group."""
 
     name: str
 
@@ -68,9 +68,9 @@ class Group:
 
 
 def mark_consequences(checks: Sequence[Check], causes: Mapping[str, Collection[str]], remedy: str) -> list[Check]:
-    """Mark the checks that fail only because of an earlier one in the chain.
+    """Mark the checks that failed only because an earlier check in the list failed.
 
-    `causes` are, by a check's name, the checks whose failure can cause it to fail; an empty collection stands for any.
+    `causes` maps the name of a check to the names of the earlier checks that can make it fail; an empty collection means any.
     """
     roots: list[str] = []
     marked = []
@@ -97,7 +97,7 @@ class State(StrEnum):
 
 @attrs.frozen
 class Observation:
-    """`value` is in the unit of what was observed, `message` what to say beside it."""
+    """`value` is in the unit of the measurement, such as hours; `message` is the text to show with it."""
 
     state: State
     value: float | None = None
@@ -109,7 +109,7 @@ class Observation:
 
 
 def observe(read: Callable[[], Any]) -> Any:
-    """Return what `read` returns, or an Observation that says why it could not be read."""
+    """Return what `read` returns, or an Observation that says why `read` failed."""
     try:
         with translate_aws_errors("reading from AWS"):
             return read()
@@ -123,7 +123,7 @@ def observe(read: Callable[[], Any]) -> Any:
 
 
 def format_hours(hours: float) -> str:
-    """Return 35 s, 4 min, 3.2 h, 2.1 days."""
+    """Return a duration as text, such as 35 s, 4 min, 3.2 h or 2.1 days."""
     if hours < 1 / 60:
         return f"{hours * 3600:.0f} s"
     if hours < 1:

@@ -1,4 +1,4 @@
-"""Runs all groups of checks at once: none waits for another's service, and none stops another."""
+"""Runs all groups of checks in parallel. A group whose service hangs or fails neither delays nor stops the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lakeferry.health.model import Check, Group
 from lambdas.shared import errors
 
 T = TypeVar("T")
-#: Seconds after which a service counts as silent.
+#: Seconds to wait for an answer of a service.
 PATIENCE: Final = 60.0
 _DENIED: Final = (
     "AccessDenied",
@@ -29,7 +29,7 @@ _DENIED: Final = (
 
 @attrs.frozen
 class Probe:
-    """Checks that ask one service, in sequence. `name` stands for all of them where it doesn't answer."""
+    """Checks of one service, made in sequence. If it doesn't answer, one failed check called `name` takes their place."""
 
     group: Group
     name: str
@@ -40,7 +40,7 @@ def run(probes: Sequence[Probe], report: Callable[[str], object] = lambda _: Non
     """Return the checks in the order of `probes`. A probe without an answer after `patience` seconds fails."""
     answers: queue.SimpleQueue[tuple[int, list[Check]]] = queue.SimpleQueue()
     for number, probe in enumerate(probes):
-        # A daemon: a service that hangs must not keep the command from ending.
+        # A daemon thread, because a service that hangs must not keep the command from ending.
         threading.Thread(target=lambda n=number, p=probe: answers.put((n, _guarded(p))), daemon=True).start()
     done: dict[int, list[Check]] = {}
     end = time.monotonic() + patience
@@ -62,12 +62,12 @@ def run(probes: Sequence[Probe], report: Callable[[str], object] = lambda _: Non
 def _guarded(probe: Probe) -> list[Check]:
     try:
         return probe.look()
-    except Exception as error:  # a mistake in one check must not hide all others
+    except Exception as error:  # a bug in one check must not hide the results of the others
         return [failed(probe.group, probe.name, error)]
 
 
 def attempt(group: Group, name: str, look: Callable[[], T]) -> T | Check:
-    """Return what `look` returns; where it raises, the failed check of this name."""
+    """Return what `look` returns, or a failed check of this name if it raises."""
     try:
         return look()
     except Exception as error:
@@ -75,7 +75,10 @@ def attempt(group: Group, name: str, look: Callable[[], T]) -> T | Check:
 
 
 def failed(group: Group, name: str, error: Exception) -> Check:
-    """Return the check as any command would report the error. Missing read permissions are a warning, not a failure."""
+    """Return a failed check with the code and message that any command would report for the error.
+
+    Missing permissions to read are a warning, not a failure.
+    """
     failure = error if isinstance(error, CommandFailed) else error_translation.as_failure(error)
     if failure.code == errors.STORAGE.code and failure.message.endswith(_DENIED):
         return group.warn(name, f"can't be read: {failure.message}", failure.hint)

@@ -63,7 +63,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
 
 
 def _grants(vendor: Snowflake, role: str, depth: int = 0) -> Iterator[Row]:
-    """Of the role, and of the roles that were granted to it."""
+    """Yield the grants of the role, and of the roles that were granted to it."""
     for row in vendor.run(sql.statement(_GRANTS, role=sql.identifier(role))):
         yield row
         if row.get("granted_on") == "ROLE" and row.get("privilege") == "USAGE" and depth < _DEPTH:
@@ -102,12 +102,12 @@ def warehouse(vendor: Snowflake, grants: list[Row], given: Wanted) -> Check:
 
 
 def user(vendor: Snowflake, given: Wanted) -> Check:
-    """Not every user may look at itself."""
+    """Check the deployer's user. Not every user may describe itself."""
     name = sql.named(given.user)
     try:
         rows = vendor.run(sql.statement(_DESC_USER, name=sql.identifier(name)))
     except LakeferryError as error:
-        return GROUP.warn(USER, f"{name} may not be looked at: {error.what}", f"{_ADMIN}: DESC USER {name};")
+        return GROUP.warn(USER, f"{name} can't be described: {error.what}", f"{_ADMIN}: DESC USER {name};")
     properties = {row.get("property", ""): row.get("value", "") for row in rows}
     type_, has_password = properties.get("TYPE", ""), properties.get("PASSWORD", "") not in _UNSET
     statements = [

@@ -1,4 +1,4 @@
-"""The trust chain from Snowflake into AWS, link by link: volume, catalog integration, role, and what its tables follow."""
+"""The trust chain from Snowflake to AWS: external volume, catalog integration, IAM role, bucket, Glue, and tables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class _Chain:
-    """`bucket` and `database` are what Snowflake reads: Tableflow's bucket and the Glue database of the cluster's id."""
+    """`bucket` is Tableflow's bucket. `database` is the Glue database, whose name is the Kafka cluster's id."""
 
     ctx: DeploymentContext
     stack: Stack
@@ -66,13 +66,13 @@ class _Chain:
         return sql.plain_name(stacks.object_name(self.ctx, self.stack, "snowflake_catalog_integration"))
 
     def external_id(self, kind: str) -> str:
-        """Return the external id that we chose for the stack's object of a kind."""
+        """Return the external id that Lakeferry chose for the stack's object of this kind."""
         identity = self.stack.identity(kind)
         return sql.external_id_of(request.resource_uid(self.stack.id, identity.logical_id) if identity else "")
 
 
 def look(ctx: DeploymentContext) -> list[Check]:
-    """Raises CommandFailed where CloudFormation can't be read."""
+    """Raises CommandFailed if CloudFormation can't be read."""
     tables = _tables(ctx)
     names = (*NAMES, *map(_table_check, tables))
     if not ctx.deployment.uses_snowflake:
@@ -91,7 +91,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
 
 
 def _tables(ctx: DeploymentContext) -> list[str]:
-    """Return the tables' own names in Snowflake."""
+    """Return the tables' names in Snowflake, without database and schema."""
     names = [topic.tableflow.snowflake_table for topic in ctx.deployment.tables_in_glue if topic.tableflow]
     return [name.upper() for name in names if name]
 
@@ -163,7 +163,7 @@ def _integration(chain: _Chain, side: Side | None, description: dict[str, str]) 
 
 
 def _compared(name: str, side: Side, actual: dict[str, str], wanted: dict[str, str]) -> Check | None:
-    """Return the failed check of the first difference, None where nothing differs."""
+    """Return a failed check for the first difference, None if nothing differs."""
     for what, value in wanted.items():
         if actual[what] != value:
             return GROUP.fail(name, f"{side.what} {what} {actual[what] or '(none)'}", _REPLACED, value)
@@ -171,17 +171,20 @@ def _compared(name: str, side: Side, actual: dict[str, str], wanted: dict[str, s
 
 
 def _external_id(chain: _Chain, name: str, kind: str, side: Side) -> Check:
-    """We choose external ids: another one shows that somebody replaced the object. Not every release reports it."""
+    """Compare external ids. Lakeferry chooses them, so a different one shows that somebody replaced the object.
+
+    Not every release of Snowflake reports the external id.
+    """
     wanted = chain.external_id(kind)
     if side.external_id not in ("", wanted):
         replaced = f"{side.what} says external id {side.external_id}: somebody replaced it"
         return GROUP.fail(name, replaced, _REPLACED, f"{wanted}, which the role asks for")
     object_name = side.what.rpartition(" ")[2]
-    return GROUP.ok(name, f"{object_name} comes as {side.principal} with external id {side.external_id or wanted}")
+    return GROUP.ok(name, f"{object_name} connects as {side.principal} with external id {side.external_id or wanted}")
 
 
 def _role(chain: _Chain, storage: Side | None, catalog: Side | None) -> list[Check]:
-    """Where a side doesn't report its external id, the role must require the one that we chose."""
+    """Check the role. If Snowflake doesn't report an external id, the role must require the one that Lakeferry chose."""
     ctx, restore = chain.ctx, iam.restore_command(chain.ctx, "snowflake")
     check, role = iam.check_role(ctx, GROUP, ctx.role_name("snowflake"), restore)
     if role is None:
@@ -215,11 +218,11 @@ def _verified(name: str, side: Side | None, verify: Callable[[Side], None]) -> C
 
 
 def _table(chain: _Chain, vendor: Snowflake, name: str) -> Check:
-    """Whether Snowflake says that the table follows its source."""
+    """Check that Snowflake refreshes the table automatically."""
     check, path = _table_check(name), [*sql.split(chain.stack.outputs.get("SchemaName", "")), name]
     refresh, table = read_auto_refresh(vendor, path), sql.dotted(path)
     if not refresh.state:
-        fix = f"Set it going: ALTER ICEBERG TABLE {table} SET AUTO_REFRESH=TRUE;"
+        fix = f"Turn it on: ALTER ICEBERG TABLE {table} SET AUTO_REFRESH=TRUE;"
         return GROUP.fail(check, f"{table} is frozen: AUTO_REFRESH is off", fix)
     if refresh.is_running:
         return GROUP.ok(check, f"{table} follows its source")

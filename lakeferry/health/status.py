@@ -1,4 +1,4 @@
-"""`lakeferry status`: reads everything once, shows it, and returns it as a document and an exit code."""
+"""`lakeferry status`: reads the state of a deployment, shows it, and returns it as a document."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Event(StrEnum):
 
 @attrs.frozen
 class Status:
-    """`alarms` is None if all engineers get them, `drift` is None unless it was requested."""
+    """`alarms` is None if all engineers get alarms. `drift` is None unless it was requested."""
 
     stacks: list[Stack]
     tables: list[TableStatus]
@@ -64,7 +64,7 @@ class Status:
 
 
 def run_status(output: Output, stage: str, *, wait_for: Event | None, minutes: int, with_drift: bool) -> dict[str, Any]:
-    """Raises CommandFailed where something is wrong or unknown, or where the awaited event hasn't happened."""
+    """Raises CommandFailed if something is wrong or unknown, or if the awaited event hasn't happened."""
     with context.open_context(stage) as ctx:
         return report_status(output, ctx, wait_for=wait_for, minutes=minutes, with_drift=with_drift)
 
@@ -92,7 +92,7 @@ def report_status(
 
 
 def _read(ctx: DeploymentContext, readers: Readers, *, with_drift: bool) -> Status:
-    """In parallel: most of the time is spent waiting for others."""
+    """Read in parallel: most of the time is spent waiting for services."""
     with ThreadPoolExecutor(3) as pool:
         tables = pool.submit(read_tables, readers, ctx.deployment.alerts.table_stale_hours)
         secrets = pool.submit(lambda: [*rotating_secrets.ages(ctx, rotating_secrets.load(ctx)), *rotating_secrets.by_hand(ctx)])
@@ -103,7 +103,8 @@ def _read(ctx: DeploymentContext, readers: Readers, *, with_drift: bool) -> Stat
 
 
 def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
-    """Raises CommandFailed: STATUS-LATER after `minutes`, at once where no table can come any more or the login has ended."""
+    """Wait for the event. Raises CommandFailed: STATUS-LATER after `minutes`; at once if all tables are in a state that waiting
+    doesn't change, or if the AWS credentials have expired."""
     clock = readers.ctx.clock
     began = clock.time()
     with output.step(f"Waiting for {event}") as report:
@@ -126,9 +127,9 @@ def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
 
 
 def look(readers: Readers, event: Event) -> tuple[str, list[Observation], bool]:
-    """Return a message once the event has happened, "" before that; what isn't OK; and whether waiting is of no use.
+    """Return a message once the event has happened, "" before that; what isn't OK; and whether waiting is useless.
 
-    A table that is wrong stays so. After an export that failed, the next run of its schedule may publish.
+    A table in state WRONG stays in it. After a failed run of an export, the next scheduled run may publish.
     """
     if event is Event.FIRST_TABLE:
         tables = read_tables(readers, float("inf"))
@@ -142,7 +143,7 @@ def look(readers: Readers, event: Event) -> tuple[str, list[Observation], bool]:
 
 
 def _require_login(ctx: DeploymentContext) -> None:
-    """Raises CommandFailed where the credentials have expired. Other failures may pass."""
+    """Raises CommandFailed if the credentials have expired. Other failures may be temporary."""
     try:
         with translate_aws_errors("reading the AWS identity"):
             ctx.client("sts").get_caller_identity()
@@ -213,7 +214,7 @@ def _few(problems: Iterable[Observation]) -> str:
 
 
 def _show_stacks(output: Output, ctx: DeploymentContext, deployed: Iterable[Stack]) -> None:
-    """Shown first, because everything else may be missing after a failed deployment."""
+    """Show the stacks first, because everything else may be missing after a failed deployment."""
     output.print(f"{ctx.deployment.prefix} in account {ctx.account}, {ctx.region}")
     states = ", ".join(f"{stack.name} {stack.status}" for stack in deployed)
     output.print(f"Stacks: {states or 'none'}")

@@ -1,4 +1,4 @@
-"""Buckets and Glue tables: the buckets that the file names, and where both vendors meet once the stacks are deployed."""
+"""Buckets and Glue tables: the buckets that the deployment file names, and the bucket and tables that Tableflow writes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lambdas.shared.aws import error_code
 
 GROUP: Final = Group("storage")
 BUCKET: Final = "bucket"
-#: What HEAD answers for a bucket, which has no body to say more in.
+#: Error codes of HeadBucket. Its answer has no body, so there are no more specific codes.
 _FOREIGN: Final = ("403", "Forbidden", "AccessDenied")
 _ABSENT: Final = ("404", "NoSuchBucket", "NotFound")
-#: It has no name of its own in S3's answers, and is refused as a constraint.
+#: S3 returns no LocationConstraint for this region, and refuses it as one.
 _FIRST_REGION: Final = "us-east-1"
 _LISTED: Final = 1000
 _SHOWN: Final = 3
@@ -29,7 +29,7 @@ _CREATE_AGAIN: Final = (
 
 
 def check_chosen_buckets(ctx: DeploymentContext) -> list[Check]:
-    """Buckets that the file names are free before the first deployment, and the deployment's own after it."""
+    """Check that the bucket names in the file are free before the first deployment, and the deployment's own after it."""
     chosen = {"Tableflow's bucket": ctx.deployment.aws.tableflow_bucket, "lake bucket": ctx.deployment.aws.lake_bucket}
     data = stacks.describe(ctx, f"{ctx.deployment.prefix}-data", with_resources=True)
     own = {resource.physical_id for resource in data.resources if resource.type == "AWS::S3::Bucket"} if data else set()
@@ -68,7 +68,7 @@ def _state(ctx: DeploymentContext, bucket: str) -> str:
 
 
 def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
-    """The bucket that Tableflow writes tables into."""
+    """Check the bucket that Tableflow writes tables into."""
     state = _state(ctx, name)
     if state == "absent":
         constraint = "" if ctx.region == _FIRST_REGION else f" --create-bucket-configuration LocationConstraint={ctx.region}"
@@ -90,7 +90,7 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
 
 
 def is_of_table(key: str) -> bool:
-    """Return whether Tableflow writes such keys: files of a table are below …/v1/<table>/data and …/metadata."""
+    """Return whether a key is one that Tableflow writes: files of a table are below …/v1/<table>/data and …/metadata."""
     base, middle, rest = key.partition("/v1/")
     return bool(base and middle) and rest.partition("/")[2].startswith(("data/", "metadata/"))
 

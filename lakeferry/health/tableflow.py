@@ -1,4 +1,4 @@
-"""What Tableflow reports of each topic's table and of the cluster's catalog integration. Doctor and status both read it here."""
+"""What Tableflow reports about each topic's table and the cluster's catalog integration, for doctor and status."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TableflowTopic:
 
 @attrs.frozen
 class CatalogIntegration:
-    """`database` is the Glue database that it names, "" for that of the cluster's id."""
+    """`database` is the Glue database that it names, "" for the default, which is named after the cluster's id."""
 
     id: str
     phase: str
@@ -44,15 +44,17 @@ class CatalogIntegration:
 
 @attrs.frozen
 class Tableflow:
-    """One deployment's, read with its own Tableflow key. `outputs` are those of the confluent stack; None: they are read when
-    they are needed. Raises LakeferryError, CommandFailed."""
+    """Reads Tableflow's API with the deployment's Tableflow key. Raises LakeferryError, CommandFailed.
+
+    `outputs` are those of the confluent stack. If they are None, they are read when they are needed.
+    """
 
     ctx: DeploymentContext
     outputs: Mapping[str, str] | None = None
 
     @functools.cached_property
     def topics(self) -> dict[str, TableflowTopic]:
-        """By topic."""
+        """Return the tables by the names of their topics."""
         listed = self.plane.pages(_ROUTE, **self.query)
         return {text(document, "spec", "display_name"): parse_topic(document) for document in listed}
 

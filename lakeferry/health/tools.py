@@ -1,4 +1,4 @@
-"""This machine and the deployment file: what a deployment starts from."""
+"""Checks of the tools on this machine and of the deployment file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def with_node(find: Callable[[], Node], root: Path = ROOT) -> list[Check]:
 
 
 def cdk_cli(node_: Node, root: Path = ROOT) -> Check:
-    """The pinned version, installed or to be had: it is fetched when it is first needed."""
+    """Check that the pinned version is installed or can be fetched. It is fetched when it is first needed."""
     pin, installed = cdk.pinned(root), cdk.installed(root)
     if installed == pin:
         return GROUP.ok("CDK command line", pin)
@@ -59,11 +59,11 @@ def cdk_cli(node_: Node, root: Path = ROOT) -> Check:
     if why := _fetch_problem(node_, pin, root):
         fix = "Check the network and npm's settings (`npm config list`), then run this again"
         return GROUP.fail("CDK command line", f"{instead}, and npm can't fetch the other: {why}", fix, pin)
-    return GROUP.ok("CDK command line", f"{pin} can be fetched, and is when it is first needed; {instead}")
+    return GROUP.ok("CDK command line", f"{pin} can be fetched, and will be when it is first needed; {instead}")
 
 
 def java_runtime(find: Callable[[], FoundJava]) -> Check:
-    """No deployment needs it: exports that run on this machine do."""
+    """Check for Java. Only exports that run on this machine need it; a deployment doesn't."""
     java_ = find()
     if java_.home:
         return GROUP.ok("Java", f"{JAVA_VERSION} at {java_.home}")
@@ -72,7 +72,7 @@ def java_runtime(find: Callable[[], FoundJava]) -> Check:
 
 
 def uv(beside: Path = Path(sys.executable)) -> Check:
-    """Needed to package the Lambda functions' dependencies."""
+    """Check for uv, which packages the Lambda functions' dependencies."""
     own = beside.with_name("uv")
     if binary := (str(own) if own.exists() else shutil.which("uv")):
         return GROUP.ok("uv", binary)
@@ -80,7 +80,7 @@ def uv(beside: Path = Path(sys.executable)) -> Check:
 
 
 def _fetch_problem(node_: Node, pin: str, root: Path) -> str:
-    """Return why npm can't fetch the version; "" where it can."""
+    """Return why npm can't fetch the version; "" if it can."""
     command = [*node_.npm, "view", f"{cdk.PACKAGE}@{pin}", "version", "--loglevel=error"]
     try:
         answer = subprocess.run(command, cwd=root, env=cdk.environment(node_), capture_output=True, text=True, timeout=_SECONDS)
@@ -103,7 +103,7 @@ def invalid_file(failure: CommandFailed) -> list[Check]:
 
 
 def field_names(plan: LoadedDeployment) -> Check:
-    """Topics have no upper-case letters; a schema's fields may, and Glue shows them in lower case."""
+    """Check the names of fields: unlike a topic's, they may have upper-case letters, which Glue shows in lower case."""
     fields = [
         f"{topic.name}.{field}" for topic in plan.deployment.tables for field in _fields(plan, topic) if field != field.lower()
     ]

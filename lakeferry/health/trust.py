@@ -1,4 +1,4 @@
-"""The IAM role that a vendor assumes: whom it trusts, compared by value, and what IAM's simulator says it may do."""
+"""The IAM role that a vendor assumes: the principals that it trusts, and its permissions according to IAM's simulator."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ ROLE: Final = "IAM role"
 POLICY: Final = "role's policy"
 _EXTERNAL_ID: Final = "sts:externalid"
 _EQUALS: Final = ("StringEquals", "StringLike", "ForAnyValue:StringEquals")
-#: What IAM shows in place of a principal that was deleted.
+#: Prefixes of the ids that IAM shows in place of the ARN of a deleted principal.
 _DELETED: Final = ("AROA", "AIDA")
 _MOST: Final = 6
-#: A key below the bucket, to ask what may be done with any.
+#: An object key that stands for any, for the simulation.
 _ANY_KEY: Final = "any/key"
 
 
 @attrs.frozen
 class Principal:
-    """Who assumes the role: ARN and external id; "" where the statement may not ask for one. `check` names the check."""
+    """A principal that assumes the role. `external_id` is "" for an action without one. `check` is the name of the check."""
 
     check: str
     action: str
@@ -40,14 +40,15 @@ class Principal:
 
 @attrs.frozen
 class Role:
-    """`trust` are the statements of the trust policy that allow something."""
+    """`trust` has the statements of the trust policy whose effect is Allow, `denied` those whose effect is Deny."""
 
     arn: str
     trust: list[Mapping[str, Any]]
+    denied: list[Mapping[str, Any]]
 
 
 def read(ctx: DeploymentContext, name: str) -> Role | None:
-    """Return the role, None where there is none. Raises ClientError."""
+    """Return the role, None if it doesn't exist. Raises ClientError."""
     try:
         answer = ctx.client("iam").get_role(RoleName=name)["Role"]
     except ClientError as error:
@@ -55,7 +56,9 @@ def read(ctx: DeploymentContext, name: str) -> Role | None:
             return None
         raise
     document = answer["AssumeRolePolicyDocument"]
-    return Role(answer["Arn"], [one for one in _listed(document.get("Statement")) if one.get("Effect") == "Allow"])
+    statements = _listed(document.get("Statement"))
+    allowing, denying = ([one for one in statements if one.get("Effect") == effect] for effect in ("Allow", "Deny"))
+    return Role(answer["Arn"], allowing, denying)
 
 
 def check_role(ctx: DeploymentContext, group: Group, name: str, restore: str) -> tuple[Check, Role | None]:
@@ -66,8 +69,14 @@ def check_role(ctx: DeploymentContext, group: Group, name: str, restore: str) ->
 
 
 def check_trust(group: Group, role: Role, principal: Principal, restore: str) -> Check:
-    """Compare the role's trust with the principal and the external id that the vendor itself reports."""
-    on = [one for one in role.trust if principal.action.lower() in [each.lower() for each in _listed(one.get("Action"))]]
+    """Compare the role's trust policy with the principal and the external id that the vendor uses.
+
+    A Deny statement with conditions is ignored: they may not apply to the vendor.
+    """
+    action = principal.action.lower()
+    on, denied = ([one for one in statements if action in _actions(one)] for statements in (role.trust, role.denied))
+    if any({principal.arn, "*"} & set(_principals(one)) and not one.get("Condition") for one in denied):
+        return group.fail(principal.check, f"the role denies {principal.action} by {principal.arn}", restore, str(principal))
     trusting = [one for one in on if principal.arn in _principals(one)]
     if not trusting:
         whom = ", ".join(_shown(each) for one in on for each in _principals(one)) or "nobody"
@@ -79,16 +88,16 @@ def check_trust(group: Group, role: Role, principal: Principal, restore: str) ->
         return group.ok(principal.check, str(principal))
     ids = ", ".join(each for ids in accepted for each in ids)
     wants = f"external id {ids}" if all(accepted) else "no external id, so it takes any"
-    needed = f"external id {principal.external_id}, which {principal.arn} says"
-    return group.fail(principal.check, f"the role wants {wants}", restore, needed)
+    needed = f"external id {principal.external_id}, which {principal.arn} uses"
+    return group.fail(principal.check, f"the role requires {wants}", restore, needed)
 
 
 def check_permissions(
     ctx: DeploymentContext, group: Group, role: Role, needs: Mapping[str, Sequence[str]], restore: str
 ) -> Check:
-    """Simulate the role's own policies. `needs` are actions by resource.
+    """Simulate the role's own policies. `needs` has the actions by the ARN of their resource.
 
-    Policies of the bucket, the catalog and keys are not part of the simulation. Raises ClientError.
+    Resource policies (of the bucket, the Glue catalog and KMS keys) are not simulated. Raises ClientError.
     """
     lacking = [each for resource, actions in needs.items() for each in _denied(ctx, role.arn, resource, actions)]
     if not lacking:
@@ -109,7 +118,7 @@ def needed_actions(
 
 
 def restore_command(ctx: DeploymentContext, part: str) -> str:
-    """Return the fix that brings a role back to what its stack says, whoever changed or deleted it."""
+    """Return the fix for a role that somebody changed or deleted: a command that deploys it again as its stack defines it."""
     stack = f"{ctx.deployment.prefix}-{part}"
     return f"Put it back as it was deployed: `{cdk_command()} deploy {stack} -c stage={ctx.stage} --exclusively --revert-drift`"
 
@@ -132,6 +141,10 @@ def _why(result: Mapping[str, Any]) -> str:
 def _principals(statement: Mapping[str, Any]) -> list[str]:
     principal = statement.get("Principal", {})
     return [str(each) for each in _listed(principal.get("AWS") if isinstance(principal, Mapping) else principal)]
+
+
+def _actions(statement: Mapping[str, Any]) -> list[str]:
+    return [str(each).lower() for each in _listed(statement.get("Action"))]
 
 
 def _shown(principal: str) -> str:

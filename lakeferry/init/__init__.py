@@ -1,1 +1,1 @@
-"""`lakeferry init`: a few questions, remembered answers, and the deployment file that they make."""
+"""`lakeferry init`: ask a few questions, remember the answers, and write a deployment file from them."""

@@ -1,6 +1,6 @@
-"""Change single values of an existing deployment file; everything else in it, comments included, stays as it is.
+"""Change single values of an existing deployment file. Everything else in it, including comments, stays as it is.
 
-Only for text that tomllib has accepted. Tables are named as in messages about files: `confluent`, `topics[0].tableflow`.
+The text must be valid TOML. Tables are named as in messages about files: `confluent`, `topics[0].tableflow`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEADER: Final = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
 
 
 def update(text: str, before: Deployment, defaults: Answers, answers: Answers) -> str:
-    """Return the file's text with the answers that differ from `defaults`, which are the answers that the file gives itself."""
+    """Return the file's text with the answers that differ from `defaults`, the answers that describe the existing file."""
     changed = {key for key, answer in answers.items() if answer != defaults[key]}
     for table, key in (("deployment", "name"), ("deployment", "owner"), ("aws", "region")):
         if key in changed:
@@ -77,7 +77,7 @@ def _update_exports(text: str, before: Deployment, answers: Answers, changed: se
 
 
 def _update_snowflake(text: str, before: Deployment, answers: Answers) -> str:
-    """Remove every table from Snowflake, or set the account; a file that gets its first account shows every table there."""
+    """Turn Snowflake off or set the account. If it was off, add `snowflake_table` to every topic that Snowflake can read."""
     if answers["snowflake"] == NONE:
         for index in range(len(before.topics)):
             text = remove_key(text, f"topics[{index}].tableflow", "snowflake_table")
@@ -98,7 +98,7 @@ def _update_snowflake(text: str, before: Deployment, answers: Answers) -> str:
 
 
 def set_value(text: str, table: str, key: str, value: TomlValue) -> str:
-    """Replace a value and keep the comment beside it. A new key becomes the first of its table."""
+    """Set a value and keep the comment on its line. A new key becomes the first key of its table."""
     lines, numbers = text.splitlines(), key_lines(text)
     if (line := numbers.get(f"{table}.{key}")) is not None:
         start, end = _span(lines, line - 1)
@@ -111,7 +111,7 @@ def set_value(text: str, table: str, key: str, value: TomlValue) -> str:
 
 
 def has_table(text: str, table: str) -> bool:
-    """Return whether the table has a header of its own, below which a key can be inserted."""
+    """Return whether the table has its own header, below which a key can be inserted."""
     line = key_lines(text).get(table)
     return line is not None and _HEADER.match(text.splitlines()[line - 1]) is not None
 
@@ -125,9 +125,9 @@ def remove_key(text: str, table: str, key: str) -> str:
 
 
 def remove_tables(text: str, name: str, unwanted: Sequence[bool]) -> str:
-    """Remove each `[[name]]` that is unwanted, in the order of the file, with the tables below it.
+    """Remove each `[[name]]` that is unwanted, in the order of the file, with its subtables.
 
-    Comments between two tables stay.
+    Comments before the next table are kept.
     """
     remaining: list[str] = []
     lines, inside, index = text.splitlines(), False, -1
@@ -141,7 +141,7 @@ def remove_tables(text: str, name: str, unwanted: Sequence[bool]) -> str:
 
 
 def _table_continues(lines: list[str], number: int) -> bool:
-    """Return whether this line or a later one still belongs to the table; comments after its last key are about the next one."""
+    """Return whether this line or a later one belongs to the current table. Comments after its last key don't."""
     for line in lines[number:]:
         if _HEADER.match(line) and line is not lines[number]:
             return False
@@ -151,7 +151,7 @@ def _table_continues(lines: list[str], number: int) -> bool:
 
 
 def _span(lines: list[str], start: int) -> tuple[int, int]:
-    """Return the lines from the key to the end of its value, which may be a list over several lines."""
+    """Return the first line of a key and the line after the end of its value, which may be a list on several lines."""
     for end in range(start + 1, len(lines) + 1):
         if _is_toml("\n".join(lines[start:end])):
             return start, end
@@ -159,7 +159,7 @@ def _span(lines: list[str], start: int) -> tuple[int, int]:
 
 
 def _comment(line: str) -> str:
-    """Return the comment after the value, with the blanks before it."""
+    """Return the comment after the value, with the spaces before it."""
     for at, char in enumerate(line):
         if char == "#" and _is_toml(line[:at]):
             return line[len(line[:at].rstrip()) :]

@@ -25,7 +25,7 @@ Answers = Mapping[str, str]
 
 @attrs.frozen
 class Question:
-    """`check` returns what is wrong with an answer, or None."""
+    """A question of `lakeferry init`. `check` returns what is wrong with an answer, or None."""
 
     key: str
     text: str
@@ -48,7 +48,7 @@ def _schedule(text: str) -> str | None:
     if re.fullmatch(r"([01]?[0-9]|2[0-3]):[0-5][0-9]", text):
         return None
     problem = cron.problem(text)
-    return f"{problem}. A time like 06:00 will do too" if problem else None
+    return f"{problem}. A time like 06:00 is valid too" if problem else None
 
 
 def _addresses(text: str) -> str | None:
@@ -67,15 +67,17 @@ _TEAM: Final = "engineers@example.com"
 QUESTIONS: Final = (
     Question("name", "What is the deployment called?", validation.NAME.problem, "lakeferry"),
     Question("owner", "Who owns it: a team or a role?", validation.tag_value, "data-platform team"),
-    Question("region", "AWS region, also that of the Kafka cluster", validation.region, "eu-west-1"),
-    Question("environment", "Confluent environment: new, or the id of one that exists", _or(NEW, validation.ENVIRONMENT_ID), NEW),
+    Question("region", "AWS region of the deployment and the Kafka cluster", validation.region, "eu-west-1"),
+    Question("environment", "Confluent environment: new, or the id of an existing one", _or(NEW, validation.ENVIRONMENT_ID), NEW),
     Question("environment_name", "Its name in Confluent", Form(r".{1,64}", "a name of 1 to 64 characters").problem, ""),
     Question("snowflake", "Snowflake account, or none", _or(NONE, validation.SNOWFLAKE_ACCOUNT), NONE),
-    Question("topics", "Topics: example (trades from Datagen), or names with commas", _topics, EXAMPLE),
-    Question("schedule", "When exports run: a time like 06:00, or six fields of cron", _schedule, "06:00"),
+    Question("topics", "Topics: example (trades from Datagen), or names separated by commas", _topics, EXAMPLE),
+    Question("schedule", "When exports run: a time like 06:00, or a cron expression with six fields", _schedule, "06:00"),
     Question("zone", "In which time zone?", zone_problem, "UTC"),
-    Question("recipients", "Who gets the files by mail (commas), or none", _addresses_or_none, _TEAM),
-    Question("engineers", "Who gets alarms (commas)", _addresses, _TEAM),
+    Question(
+        "recipients", "Mail addresses that receive mails about files (separated by commas), or none", _addresses_or_none, _TEAM
+    ),
+    Question("engineers", "Mail addresses that receive alarms (separated by commas)", _addresses, _TEAM),
 )
 
 
@@ -84,18 +86,18 @@ def split_names(text: str) -> list[str]:
 
 
 def applies(question: Question, answers: Answers) -> bool:
-    """Return whether the question makes sense after these answers: a new environment has no name yet."""
+    """Return whether the question applies, given these answers: only an existing environment has a name."""
     return question.key != "environment_name" or answers["environment"] != NEW
 
 
 def problems(answers: Answers) -> list[tuple[str, str]]:
-    """Return (key, problem) of every invalid answer."""
+    """Return the key and the problem of every invalid answer."""
     checked = [(one.key, one.check(answers[one.key])) for one in QUESTIONS if applies(one, answers)]
     return [(key, problem) for key, problem in checked if problem]
 
 
 def defaults(remembered: Answers, existing: Deployment | None) -> dict[str, str]:
-    """Return the answers that the file gives, else the remembered ones, else those of the questions."""
+    """Return the default answers: those of the existing file, else the remembered ones, else those of the questions."""
     answers = {question.key: question.default for question in QUESTIONS}
     if region := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
         answers["region"] = region
@@ -124,7 +126,7 @@ def _join(addresses: list[str]) -> str:
 
 
 def load_answers(file: Path) -> dict[str, str]:
-    """Return the remembered answers that are still valid; none if there is no such file."""
+    """Return the remembered answers that are still valid, {} if there is no such file."""
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

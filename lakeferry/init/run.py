@@ -19,14 +19,14 @@ from lakeferry.init.questions import QUESTIONS, Answers
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import Output, program_name
 
-#: Files that identify a clone.
+#: Files by which a clone is recognised.
 _MARKERS: Final = ("app.py", "cdk.json", "deployments/model.py")
 _TRIES: Final = 5
 
 
 @attrs.frozen
 class Clone:
-    """A clone of the repository, and the stage whose deployment file is written there."""
+    """A clone of the repository, and the stage whose deployment file is written."""
 
     root: Path
     stage: str
@@ -66,7 +66,7 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
 
 
 def _clone(stage: str) -> Clone:
-    """Return the clone. Raises CommandFailed outside of one, and for an invalid stage."""
+    """Return the clone. Raises CommandFailed if the current folder is not in it, or if the stage is not valid."""
     if not all((ROOT / marker).is_file() for marker in _MARKERS) or not Path.cwd().is_relative_to(ROOT):
         message = f"{Path.cwd()} is not in a clone of Lakeferry, where deployment files are stored"
         hint = f"Clone the project, or change to the clone that this command belongs to: {ROOT}"
@@ -78,7 +78,7 @@ def _clone(stage: str) -> Clone:
 
 
 def _deployment(clone: Clone, text: str) -> Deployment:
-    """Parse the text of the file. Raises CommandFailed with every mistake."""
+    """Parse the text of a deployment file. Raises CommandFailed with every mistake."""
     try:
         return check.parse(text, name=clone.name, root=clone.root).deployment
     except BadFile as bad:
@@ -88,7 +88,7 @@ def _deployment(clone: Clone, text: str) -> Deployment:
 
 
 def _answers(output: Output, clone: Clone, defaults: Answers, flags: Mapping[str, str | None], *, yes: bool) -> Answers:
-    """Collect the answers from options, then prompts, then defaults. Raises CommandFailed with every invalid one."""
+    """Collect the answers from options, else prompts, else defaults. Raises CommandFailed with every invalid answer."""
     given = {key: text for key, text in flags.items() if text is not None}
     answers = dict(defaults) | given
     if output.can_prompt and not yes:
@@ -115,10 +115,10 @@ def _ask(output: Output, question: questions.Question, default: str) -> str:
 
 
 def _confirm(output: Output, clone: Clone, difference: str, *, yes: bool) -> bool:
-    """Show the difference, with --yes too, and ask whether to write it. Raises CommandFailed if prompting is not possible."""
+    """Show the difference and ask whether to write it; --yes skips the question. Raises CommandFailed if it can't be asked."""
     output.print(difference)
     if comments := sum(line.startswith("-") and line[1:].lstrip().startswith("#") for line in difference.splitlines()):
-        output.warn(f"! {comments} lines of comments would be removed from {clone.name}")
+        output.warn(f"! {comments} comment lines would be removed from {clone.name}")
     if exports := re.findall(r'^-\s*contract\s*=\s*"([^"]+)"', difference, re.MULTILINE):
         output.warn(f"! exports would be removed from {clone.name}: {', '.join(exports)}")
     if yes:

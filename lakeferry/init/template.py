@@ -1,4 +1,4 @@
-"""Render a new deployment file, and the topics and exports that answers add to an existing one."""
+"""Render a new deployment file, or the topics and exports that replace those of an existing file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TomlValue = str | bool | int | list[str]
 CLOUD_KEY: Final = "lakeferry/confluent-cloud-key"
 DEPLOYER: Final = "lakeferry/snowflake-deployer"
 EXAMPLE_COMMENT: Final = "# Trades from a Datagen connector, and a topic that a Flink statement derives from them.\n"
-OWN_COMMENT: Final = "# Your own producers write it, with the Avro schema topics/{name}.avsc.\n"
+OWN_COMMENT: Final = "# Your own producers write this topic with the Avro schema topics/{name}.avsc.\n"
 _EXAMPLE: Final = """\
 [[topics]]
 name = "stock_trades"
@@ -51,7 +51,7 @@ def to_toml(value: TomlValue) -> str:
 
 
 def render_file(stage: str, answers: Answers) -> str:
-    """Return the file of a stage that has none."""
+    """Return the text of a new deployment file."""
     parts = [_identity(stage, answers), _aws(answers), _confluent(answers), topics(answers)]
     parts += [_snowflake(answers)] if answers["snowflake"] != NONE else []
     parts += [exports(answers), _alerts(answers)]
@@ -59,7 +59,7 @@ def render_file(stage: str, answers: Answers) -> str:
 
 
 def topics(answers: Answers) -> str:
-    """Return the topics of the answers with their tables, and the statements of the example."""
+    """Return the topics in the answers with their tables; for the example, also its Flink statement."""
     if answers["topics"] == EXAMPLE:
         first, second = (_snowflake_table(name, answers) for name in EXAMPLE_TOPICS)
         return EXAMPLE_COMMENT + _EXAMPLE.format(first=first, second=second)
@@ -68,7 +68,7 @@ def topics(answers: Answers) -> str:
 
 
 def exports(answers: Answers) -> str:
-    """Return the shipped exports of the topics."""
+    """Return the shipped exports that read the topics in the answers."""
     example = answers["topics"] == EXAMPLE
     wanted = EXAMPLE_TOPICS if example else split_names(answers["topics"])
     shipped = map(contracts.load, contracts.shipped())
@@ -76,7 +76,7 @@ def exports(answers: Answers) -> str:
 
 
 def schedule(answers: Answers, every: Every) -> str:
-    """Return six fields of cron. A time alone means the day on which a window of this length ends."""
+    """Return a cron expression with six fields. For a time of day, the days are those on which windows of this length end."""
     hour, colon, minute = answers["schedule"].partition(":")
     return f"{int(minute)} {int(hour)} {windows.cron_days(every)}" if colon else answers["schedule"]
 

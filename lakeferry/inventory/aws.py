@@ -1,4 +1,4 @@
-"""The objects of a deployment in AWS: its stacks, and the resources of its kinds that a stack has or that can only be its own."""
+"""The objects of a deployment in AWS: its stacks, their resources, and resources outside of stacks that can only be its own."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TAGGED: Final = "has the deployment's tags, but no name of the deployment; chec
 _OF_FUNCTION: Final = "/aws/lambda/"
 _STACK_NAME: Final = "aws:cloudformation:stack-name"
 _STACK_ID: Final = "aws:cloudformation:stack-id"
-#: Beginning of the physical id of what empties a Glue database when its stack is deleted.
+#: Prefix of the physical ids of the resources that empty a Glue database when their stack is deleted.
 _CLEANED: Final = f"{contract.CLEANUP_ID}:glue_database:"
 _CLUSTER: Final = re.compile(r"lkc-[a-z0-9]+")
 
 
 def list_items(ctx: DeploymentContext, history: StackHistory) -> list[Item]:
-    """A kind that can't be listed is reported as an item of its own. Raises CommandFailed."""
+    """Return all items, with one of verdict UNKNOWN for each kind that can't be listed. Raises CommandFailed."""
     listing = _Listing(ctx, history)
     items = list(stack_items(ctx, history))
     for kind in listing.kinds:
@@ -70,7 +70,7 @@ class _Listing:
                 yield ownership.item(AWS, own.name, resource.name, resource.id, resource.parents)
 
     def glue_tables(self, aggregates: list[Item], buckets: list[str]) -> Iterator[Item]:
-        """Tables of aggregates, whose databases are listed as a kind; and Tableflow's databases, named by clusters' ids."""
+        """Yield the tables of the aggregates' databases, and Tableflow's databases (named after Kafka clusters) with theirs."""
         for item in aggregates:
             for table in self._tables(item.name):
                 yield attrs.evolve(item, kind="glue_table", name=table["Name"], id=table["Name"], parents=(item.name,))
@@ -84,7 +84,7 @@ class _Listing:
                     yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
 
     def tagged(self, listed: list[Item]) -> Iterator[Item]:
-        """What is of none of the kinds and in no stack, and has the deployment's tags all the same."""
+        """Yield the resources with the deployment's tags that are of none of the kinds and in no stack."""
         deployment = self.ctx.deployment.identity
         filters = [{"Key": "project", "Values": [deployment.name]}, {"Key": "stage", "Values": [deployment.stage]}]
         in_stacks = {resource.physical_id for _, resource in self.history.resources()}
@@ -92,7 +92,7 @@ class _Listing:
         for page in pages(self.ctx, "resourcegroupstaggingapi", "get_resources", TagFilters=filters):
             for one in page["ResourceTagMappingList"]:
                 arn, name = one["ResourceARN"], re.split("[:/]", one["ResourceARN"])[-1]
-                # Resource Groups returns deleted resources for a while.
+                # The tagging API returns deleted resources for a while.
                 is_deleted = any(
                     matches(kind.recognition.generated, name) or matches(kind.recognition.truncated, name) for kind in self.kinds
                 )
@@ -121,7 +121,7 @@ class _Listing:
 
     @cached_property
     def _key_of_pseudonym_secret(self) -> str:
-        """Return the id of its KMS key, "" for none. The key has the tags of the deployment that created it: perhaps the same."""
+        """Return the id of the secret's KMS key, "" for none. The key may have this deployment's tags, if it created the key."""
         client, name = self.ctx.client("secretsmanager"), self.ctx.deployment.aws.pseudonym_secret
         try:
             key = client.describe_secret(SecretId=name).get("KmsKeyId", "") if name else ""
@@ -130,14 +130,14 @@ class _Listing:
         return str(key).rpartition("/")[2]
 
     def _in_stacks(self, kind: AwsKind, resource: AwsResource) -> Ownership | None:
-        """Lambda creates a function's log group where the function's stack doesn't."""
+        """Return the ownership by the stacks. A log group that Lambda created has the owner of its function."""
         ownership = self.history.ownership(kind.type, resource.id)
         if ownership is None and resource.name.startswith(_OF_FUNCTION):
             return self.history.ownership("AWS::Lambda::Function", resource.name.removeprefix(_OF_FUNCTION))
         return ownership
 
     def _outside_stacks(self, kind: AwsKind, resource: AwsResource, former: Ownership | None) -> Ownership | None:
-        """Decide by name, description and tags. `former` is the ownership of what a stack had."""
+        """Decide by name, description and tags. `former` is the ownership of a resource that a stack had."""
         orphan, recognition = former or orphaned("no stack has it"), kind.recognition
         if matches(recognition.generated, resource.name):
             return None if self._belongs_to_another(resource.tags()) else orphan
@@ -169,7 +169,7 @@ class _Listing:
         )
 
     def _keep_data(self, ownership: Ownership) -> Ownership:
-        """Data that the file says to keep is no orphan."""
+        """Return orphaned data as retained if the deployment file says to keep data."""
         keep = ownership.verdict is Verdict.ORPHANED and self.ctx.deployment.keeps_data
         return retained(_KEEP, ORPHAN) if keep else ownership
 
@@ -198,9 +198,7 @@ def _pending(kind: AwsKind, resource: AwsResource, ownership: Ownership) -> Owne
     if not resource.pending:
         return ownership
     if kind.deletes_itself:
-        why = f"pending deletion: AWS removes it on {resource.pending}"
-        return attrs.evolve(ownership, verdict=Verdict.RETAINED, why=why)
+        return attrs.evolve(ownership, verdict=Verdict.RETAINED, why=f"pending deletion: {resource.pending}")
     if ownership.verdict is Verdict.ORPHANED:
-        why = f"pending deletion since {resource.pending}: until then nothing else can have its name"
-        return attrs.evolve(ownership, why=why)
+        return attrs.evolve(ownership, why=f"pending deletion: {resource.pending}. Nothing else can have its name until then")
     return ownership

@@ -24,10 +24,11 @@ _RECOVERY_DAYS: Final = 7
 
 @attrs.frozen
 class Recognition:
-    """How resources of the deployment that no stack has are recognised, by patterns of their names.
+    """Patterns by which resources that no stack has are recognised as the deployment's.
 
-    `generated` names can only come from CloudFormation. `truncated` ones do, too, but may belong to another deployment: tags or
-    a former stack decide. `custom` names anybody could have given: the `description` or tags decide, with `needs_tags` only tags.
+    A name that matches `generated` can only come from CloudFormation. One that matches `truncated` does, too, but may belong to
+    another deployment: tags or a former stack decide. Anybody could have given a name that matches `custom`: the `description`
+    or tags decide; with `needs_tags`, only tags.
     """
 
     generated: str = ""
@@ -37,7 +38,7 @@ class Recognition:
     needs_tags: bool = False
 
     def resolve(self, deployment: Deployment) -> Recognition:
-        """Return the patterns with what <prefix> and the other placeholders stand for."""
+        """Return the patterns, with <prefix> and the other placeholders replaced by their values."""
         prefix = re.escape(deployment.prefix)
         stack = rf"{prefix}-(data|confluent|snowflake|exports|operations)"
         chosen_buckets = [name for name in (deployment.aws.tableflow_bucket, deployment.aws.lake_bucket) if name]
@@ -46,9 +47,9 @@ class Recognition:
             "<regional>": re.escape(deployment.regional_prefix),
             "<project>": re.escape(deployment.identity.name),
             "<buckets>": "|".join(map(re.escape, chosen_buckets)),
-            # With digits of its stack's id, or none if an earlier version created it. Earlier deployments may have kept theirs.
+            # It ends in digits of its stack's id, unless an earlier version created it. Earlier deployments may have kept theirs.
             "<aggregates>": deployment.prefix.replace("-", "_") + "_aggregates(_[0-9a-f]{8})?",
-            # As CloudFormation generates names: stack, logical id, a dozen characters. Another stack's name never looks so.
+            # A name that CloudFormation generates: stack, logical id, 12 or 13 characters. No name of another stack's matches it.
             "<generated>": rf"{stack}-[A-Za-z0-9]+-[A-Za-z0-9]{{12,13}}",
             # The same, cut to the most characters that a service allows. What begins with `lake-dev-data-confluent-` may be of
             # the stack `lake-dev-data` or of the stack `lake-dev-data-confluent`.
@@ -64,9 +65,9 @@ class Recognition:
 
 @attrs.frozen
 class AwsKind:
-    """`delete` returns False where there is more to do; it raises ClientError, BotoCoreError, LakeferryError.
+    """`delete` returns False if it has to be called again; it raises ClientError, BotoCoreError, LakeferryError.
 
-    `is_data` are kinds that on_destroy = "keep" keeps; with `deletes_itself`, a pending deletion needs no attention.
+    on_destroy = "keep" keeps resources of a kind with `is_data`. With `deletes_itself`, a pending deletion needs no attention.
     """
 
     name: str
@@ -79,7 +80,7 @@ class AwsKind:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return whether one of a Recognition's patterns is the name's. An empty pattern matches nothing."""
+    """Return whether a pattern of a Recognition matches the whole name. An empty pattern matches nothing."""
     return bool(pattern) and re.fullmatch(pattern, name) is not None
 
 
@@ -89,7 +90,7 @@ def aws_kinds(deployment: Deployment) -> list[AwsKind]:
 
 
 def _call(service: str, operation: str, **parameters: Any) -> Callable[[DeploymentContext, Item], Any]:
-    """Return a deletion by one call. {id}, {name}, {parent} and {account} in parameters are the item's."""
+    """Return a function that deletes an item by one call. It fills in {id}, {name}, {parent} and {account} in the parameters."""
 
     def delete(ctx: DeploymentContext, item: Item) -> None:
         values = {"id": item.id, "name": item.name, "parent": "".join(item.parents[:1]), "account": ctx.account}
@@ -126,13 +127,13 @@ def _delete_role(ctx: DeploymentContext, item: Item) -> None:
 
 _NAMED: Final = Recognition("<generated>", "<truncated>")
 _TAGGED: Final = Recognition(custom=".*", needs_tags=True)
-#: A job's argument for the beginning of its log groups' names.
+#: The job argument with the prefix of its log groups' names.
 _LOG_PREFIX: Final = "--custom-logGroup-prefix"
 _ALARMS: Final = "|".join(
     [*contract.METRIC_DIMENSIONS, contract.UNMEASURED, "DeadLetters", f"(?:{'|'.join(PARTS)})-[A-Za-z]+Errors"]
 )
 
-#: In the order of their removal. A type that isn't in the table goes with what it is attached to.
+#: In the order of their removal. A resource type that isn't listed is deleted with the resource that it is attached to.
 KINDS: Final = (
     AwsKind(
         "schedule", "AWS::Scheduler::Schedule", aws_listing.schedules,
@@ -195,7 +196,7 @@ KINDS: Final = (
     AwsKind(
         "budget", "AWS::Budgets::Budget", aws_listing.budgets,
         _call("budgets", "delete_budget", AccountId="{account}", BudgetName="{name}"),
-        # With digits of its notifications, or none if an earlier version created it.
+        # It ends in a hash of its notifications, or has none if an earlier version created it.
         Recognition(custom="<regional>(-[0-9a-f]{8})?", description=r"user:project\$<project>"),
     ),
     AwsKind(
@@ -232,7 +233,7 @@ KINDS: Final = (
         "dynamodb_table", "AWS::DynamoDB::Table", aws_listing.dynamodb_tables,
         _call("dynamodb", "delete_table", TableName="{id}"), Recognition("<generated>"),
     ),
-    # As CloudFormation deletes them: a name that is kept for recovery could not be used again for weeks.
+    # Deleted as CloudFormation does it, without a recovery window, in which the name could not be used again.
     AwsKind(
         "secret", "AWS::SecretsManager::Secret", partial(aws_listing.secrets, of_pseudonyms=False),
         _call("secretsmanager", "delete_secret", SecretId="{id}", ForceDeleteWithoutRecovery=True),
@@ -240,13 +241,13 @@ KINDS: Final = (
             custom="<prefix>/(confluent|snowflake)/.+", description="^(API key of .+ for .+|Key pair of Snowflake's reader)$"
         ),
     ),
-    # It can be restored for a week: pseudonyms can't be resolved without it.
+    # It can be restored for a week, because without it pseudonyms can't be resolved.
     AwsKind(
         "pseudonymisation_secret", "AWS::SecretsManager::Secret", partial(aws_listing.secrets, of_pseudonyms=True),
         _call("secretsmanager", "delete_secret", SecretId="{id}", RecoveryWindowInDays=_RECOVERY_DAYS),
         Recognition(custom=".*", description=f"^{PSEUDONYM_SECRET}<prefix>$"), is_data=True, deletes_itself=True,
     ),
-    # Of all regions: tags of a deployment's own say in which region their stack is.
+    # IAM lists the roles of all regions. The tags of a deployment's roles say in which region their stack is.
     AwsKind(
         "role", "AWS::IAM::Role",
         list_by("iam", "list_roles", "Roles", "RoleName", description=read_description,

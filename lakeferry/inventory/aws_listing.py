@@ -1,9 +1,10 @@
-"""How each kind of AWS resources is listed, with what its resources are recognised by: description, tags, pending deletion."""
+"""Lists each kind of AWS resources, with what identifies a resource (description, tags) and its pending deletion."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lambdas.shared.aws import DENIED, error_code
 
 Tags = Mapping[str, str]
-#: In error codes of what doesn't exist.
+#: Parts of the error codes for a resource that doesn't exist.
 GONE: Final = ("NotFound", "NonExistent", "DoesNotExist", "NoSuch")
 PSEUDONYM_SECRET = "Pseudonymisation key of "  # noqa: S105 - the beginning of a description
 PSEUDONYM_KMS_KEY: Final = "pseudonymisation_kms_key"
@@ -24,9 +25,9 @@ _PSEUDONYM_KEY: Final = "Encrypts the pseudonymisation key"
 
 @attrs.frozen
 class AwsResource:
-    """`id` is what CloudFormation calls it by. `tags` are read when they are needed, `pending` is the day of its deletion.
+    """`id` is its physical id in CloudFormation. `tags` reads the tags when they are needed. `pending` says when AWS deletes it.
 
-    `kind` is "" where it is of the kind whose listing it comes from.
+    `kind` is "" unless it differs from the kind that was listed.
     """
 
     name: str
@@ -39,7 +40,7 @@ class AwsResource:
 
 
 def kms_descriptions(deployment: Deployment) -> tuple[str, ...]:
-    """Return the descriptions of a deployment's KMS keys. Those of stacks with secrets don't name the deployment."""
+    """Return the descriptions of a deployment's KMS keys. Those of keys for secrets don't name the deployment."""
     return (
         _PSEUDONYM_KEY,
         "Encrypts the keys of Confluent Cloud",
@@ -62,7 +63,7 @@ def pages(ctx: DeploymentContext, service: str, operation: str, **query: Any) ->
 
 
 def parse_tags(answer: Mapping[str, Any]) -> Tags:
-    """Return the tags of an answer, as a map whatever the service calls keys and values."""
+    """Return the tags of an answer as a map, whatever field names the service uses."""
     tags = answer.get("Tags") or answer.get("tags") or answer.get("TagSet") or {}
     if isinstance(tags, Mapping):
         return dict(tags)
@@ -76,7 +77,7 @@ def _rows(ctx: DeploymentContext, service: str, operation: str, key: str, **quer
 
 
 def _tags(ctx: DeploymentContext, service: str, operation: str, **query: Any) -> Callable[[], Tags]:
-    """Return a function that reads a resource's tags, none for one that is gone meanwhile. It raises ClientError."""
+    """Return a function that reads a resource's tags; none if the resource no longer exists. It raises ClientError."""
 
     def read() -> Tags:
         try:
@@ -93,9 +94,10 @@ def list_by(
     service: str, operation: str, key: str, name: str = "Name", *, id: str = "", prefix: str = "",
     description: Callable[[dict[str, Any]], str] = lambda _: "", tags: tuple[str, str, str] | None = None,
 ) -> Callable[[DeploymentContext], Iterator[AwsResource]]:  # fmt: skip
-    """Return the listing of a kind by one operation. `name` and `id` are fields of its rows.
+    """Return a function that lists a kind by one operation. `key` is the field with the rows; `name` and `id` are a row's.
 
-    `prefix` is the parameter for the beginning of names. `tags` are the operation that reads them, its parameter and argument.
+    `prefix` is the operation's parameter for a prefix of names. `tags` has the operation that reads tags, its parameter, and the
+    parameter's value.
     """
 
     def find(ctx: DeploymentContext) -> Iterator[AwsResource]:
@@ -121,7 +123,7 @@ workgroups: Final = list_by(
 
 
 def log_groups(ctx: DeploymentContext) -> Iterator[AwsResource]:
-    """By prefix: an account may have thousands."""
+    """Yield log groups by prefix, because an account may have thousands."""
     prefix = ctx.deployment.prefix
     for beginning in (f"{prefix}-", f"/aws/lambda/{prefix}-", f"/aws-glue/{prefix}/"):
         for row in _rows(ctx, "logs", "describe_log_groups", "logGroups", logGroupNamePrefix=beginning):
@@ -130,7 +132,7 @@ def log_groups(ctx: DeploymentContext) -> Iterator[AwsResource]:
 
 
 def schedules(ctx: DeploymentContext) -> Iterator[AwsResource]:
-    """With their groups' tags: EventBridge Scheduler tags groups only."""
+    """Yield schedules with the tags of their groups: EventBridge Scheduler tags only groups."""
     for row in _rows(ctx, "scheduler", "list_schedules", "Schedules", NamePrefix=f"{ctx.deployment.prefix}-"):
         group = f"arn:aws:scheduler:{ctx.region}:{ctx.account}:schedule-group/{row['GroupName']}"
         tags = _tags(ctx, "scheduler", "list_tags_for_resource", ResourceArn=group)
@@ -161,7 +163,7 @@ def budgets(ctx: DeploymentContext) -> Iterator[AwsResource]:
 
 
 def named_queries(ctx: DeploymentContext) -> Iterator[AwsResource]:
-    """Those of the workgroup of the deployment's name."""
+    """Yield the named queries of the deployment's workgroup."""
     prefix = ctx.deployment.prefix
     if any(one.name == prefix for one in workgroups(ctx)):
         for id in _rows(ctx, "athena", "list_named_queries", "NamedQueryIds", WorkGroup=prefix):
@@ -179,13 +181,13 @@ def secrets(ctx: DeploymentContext, *, of_pseudonyms: bool) -> Iterator[AwsResou
         description = row.get("Description", "")
         own = description == f"{PSEUDONYM_SECRET}{ctx.deployment.prefix}"
         if own if of_pseudonyms else not description.startswith(PSEUDONYM_SECRET):
-            yield AwsResource(row["Name"], row["ARN"], description, partial(parse_tags, row), _day(row.get("DeletedDate")))
+            yield AwsResource(row["Name"], row["ARN"], description, partial(parse_tags, row), _deletion(row))
 
 
 def kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
-    """Keys have no names: only those that have the description of a deployment's own count.
+    """Yield the keys with a description that a deployment gives its keys, because keys have no names.
 
-    A key's own policy may refuse the description to everybody. If such a key is of a stack, it counts as one of data.
+    A key's policy may not let anybody read its description. If a stack has such a key, it counts as a key of data.
     """
     client, descriptions = ctx.client("kms"), kms_descriptions(ctx.deployment)
     refused, is_any_described = None, False
@@ -202,7 +204,7 @@ def kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
         is_any_described = True
         description = key.get("Description", "")
         if key.get("KeyManager") == "CUSTOMER" and description in descriptions:
-            pending = _day(key.get("DeletionDate")) if key["KeyState"] == "PendingDeletion" else ""
+            pending = f"AWS deletes it on {_day(key['DeletionDate'])}" if key["KeyState"] == "PendingDeletion" else ""
             tags = _tags(ctx, "kms", "list_resource_tags", KeyId=id)
             kind = PSEUDONYM_KMS_KEY if description == _PSEUDONYM_KEY else ""
             yield AwsResource(description, id, description, tags, pending, kind=kind)
@@ -210,5 +212,11 @@ def kms_keys(ctx: DeploymentContext) -> Iterator[AwsResource]:
         raise refused
 
 
-def _day(at: Any) -> str:
-    return at.date().isoformat() if at else ""
+def _deletion(secret: Mapping[str, Any]) -> str:
+    """ListSecrets gives the time of the request, and not the recovery window, which is 7 to 30 days long."""
+    at = secret.get("DeletedDate")
+    return f"requested on {_day(at)}; AWS deletes it when its recovery window ends" if at else ""
+
+
+def _day(at: datetime) -> str:
+    return at.date().isoformat()

@@ -1,4 +1,4 @@
-"""Collects the inventory of AWS, Confluent and Snowflake. A system that can't be listed is reported, never taken for empty."""
+"""Collects the inventory of AWS, Confluent and Snowflake. One that can't be listed is reported, never assumed to be empty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lambdas.shared.errors import LakeferryError
 
 
 def collect(ctx: DeploymentContext) -> list[Item]:
-    """Raises CommandFailed where CloudFormation can't be read: everything else starts from its stacks."""
+    """Raises CommandFailed if CloudFormation can't be read: everything else starts from its stacks."""
     with translate_aws_errors("reading the stacks"):
         history = read_history(ctx)
         names = VendorNames(ctx.deployment, ctx.account, history)
@@ -36,7 +36,7 @@ def problems(items: list[Item]) -> list[Item]:
 
 
 def _of_snowflake(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
-    """Also where the file no longer wants anything in Snowflake: an earlier stack may have left objects.
+    """List Snowflake even if the file no longer uses it, because an earlier stack may have left objects.
 
     Raises CommandFailed, LakeferryError.
     """

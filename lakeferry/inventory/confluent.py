@@ -16,7 +16,7 @@ from lambdas.confluent.client import Confluent, path, text
 from lambdas.shared.errors import Denied, NotFound, Refused, Transient
 from lambdas.shared.redaction import ApiKey
 
-#: What follows a resource's name in that of its statements.
+#: What follows the name of a resource in the names of its Flink statements.
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
 _REGISTERED: Final = "Datagen or Flink registered it for a topic of this deployment in a shared environment; it is never deleted"
 _BY_HAND: Final = "created manually inside a managed resource; deleted together with it"
@@ -24,7 +24,7 @@ _BY_HAND: Final = "created manually inside a managed resource; deleted together 
 
 @attrs.frozen
 class _Environment:
-    """`ownership` is that of the environment itself; None where the deployment file names one of somebody else."""
+    """`ownership` is None if the deployment file names the environment, because somebody else created it."""
 
     id: str
     ownership: Ownership | None
@@ -63,8 +63,11 @@ class _Listing:
                     yield from self._inside(_Environment(id, ownership))
 
     def _subjects(self, environment: str) -> Iterator[Item]:
-        """List those of a shared Schema Registry: Datagen and Flink register them by the topic's name, and no deletion of a
-        connector, a topic or a statement removes them. Somebody else's topic of that name has the same subjects."""
+        """List the subjects in a shared Schema Registry that Datagen or Flink registered for the deployment's topics.
+
+        Deleting the connector, the topic or the statement doesn't remove them. Somebody else's topic with the same name would
+        have the same subjects.
+        """
         topics = self.ctx.deployment.topics
         names = [f"{topic.name}-value" for topic in topics if topic.datagen or topic.statement]
         names += [f"{topic.name}-key" for topic in topics if topic.statement]
@@ -74,7 +77,7 @@ class _Listing:
         try:
             listed = self.vendor.registry(environment, self.ctx.secrets.read_key(secret)).get("/subjects")
             subjects = [name for name in names if isinstance(listed, list) and name in listed]
-        except (NotFound, Denied, Transient, Refused):  # the key goes with the deployment, and the subjects don't
+        except (NotFound, Denied, Transient, Refused):  # the key is deleted with the deployment, the subjects aren't
             subjects, why = names, f"{_REGISTERED}. It may still exist: the key in secret {secret}, which could list it, is gone"
         for name in subjects:
             yield retained(why).item(CONFLUENT, "subject", name, name, (environment,))
@@ -99,7 +102,7 @@ class _Listing:
             yield from self._with_key("flink", environment, lambda key: self._statements(key, environment, pools))
 
     def _in_cluster(self, environment: _Environment, cluster: str, of_cluster: Ownership) -> Iterator[Item]:
-        """List what is in a managed cluster. It is deleted with the cluster, but has to be deleted first."""
+        """List what is in a managed cluster. It has to be deleted before the cluster."""
         parents = (environment.id, cluster)
         route = path("connect", "v1", "environments", environment.id, "clusters", cluster, "connectors")
         for name in sorted(_connectors(self.vendor, route)):
@@ -115,7 +118,7 @@ class _Listing:
             yield of_cluster.item(CONFLUENT, "catalog_integration", *_named(document, "spec"), parents)
 
     def _statements(self, key: ApiKey, environment: _Environment, pools: dict[str, Ownership]) -> Iterator[Item]:
-        """List the statements of managed pools, and all of a managed environment."""
+        """List the statements of managed compute pools, and all statements of a managed environment."""
         parents = ("organizations", self.vendor.organization_id, "environments", environment.id)
         for document in self.vendor.flink(self.ctx.region, key).pages(path("sql", "v1", *parents, "statements")):
             name, own = text(document, "name"), _OF_STATEMENT.sub("", text(document, "name"))
@@ -124,13 +127,16 @@ class _Listing:
                 yield ownership.item(CONFLUENT, "flink_statement", name, name, (environment.id,))
 
     def _with_key(self, what: str, environment: _Environment, look: Callable[[ApiKey], Iterator[Item]]) -> list[Item]:
-        """List what only the deployment's own key can read. In an orphaned environment, it is deleted with that."""
+        """List what only the deployment's own key can read.
+
+        If it can't be read in an orphaned environment, that is no problem: it is deleted with the environment.
+        """
         kind = {"tableflow": "tableflow_topic", "flink": "flink_statement"}[what]
         secret = self.ctx.confluent_secret(what)
         try:
             return list(look(self.ctx.secrets.read_key(secret)))
         except (NotFound, Denied, Transient, Refused) as refused:
-            # A secret that is pending deletion is refused like one that may not be read.
+            # Secrets Manager refuses to read a secret that is pending deletion, as if a permission were missing.
             is_orphaned = environment.ownership is not None and environment.ownership.verdict is Verdict.ORPHANED
             return [] if is_orphaned else [unknown(CONFLUENT, kind, f"with the key in secret {secret}: {refused.what}")]
 
@@ -154,11 +160,11 @@ class _Listing:
             )
 
     def _owned_by(self, environment: _Environment, name: str) -> Ownership | None:
-        """Return None for the object of somebody else in an environment that isn't the deployment's."""
+        """Return None for somebody else's object in an environment that the deployment didn't create."""
         return self._within(environment.ownership, name) if environment.ownership else self.names.ownership(name)
 
     def _within(self, container: Ownership, name: str) -> Ownership:
-        """Return the ownership of what a managed object contains."""
+        """Return the ownership of the object `name` in a managed container."""
         ownership = self.names.ownership(name)
         if ownership and ownership.is_ours:
             return ownership

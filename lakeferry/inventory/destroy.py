@@ -22,31 +22,31 @@ from lakeferry.output import Reporter
 from lambdas import contract
 from lambdas.shared.aws import error_code
 
-#: Kinds that hold data, which are kept if their stack was deployed so.
+#: Kinds that hold data. They are kept if their stack was deployed with on_destroy = "keep".
 _DATA: Final = tuple(kind.name for kind in KINDS if kind.is_data)
 _IN_GLUE: Final = ("glue_database", "glue_table")
 _RETAINED: Final = ("Retain", "RetainExceptOnCreate")
 _DEPLOYED: Final = 'its stack was deployed with on_destroy = "{}"'
 _CLUSTER: Final = contract.resource_type("kafka_cluster")
 _CLEANED: Final = tuple(f"{contract.CLEANUP_ID}:{each}:" for each in contract.CLEANUPS)
-#: What Lambda calls the log group of a function.
+#: Prefix of the name that Lambda gives the log group of a function.
 _OF_FUNCTION: Final = "/aws/lambda/"
-#: How often the rest is removed, or waited for: AWS still lists some resources for a minute after their deletion.
+#: How many times to remove what is left, or to wait for it: AWS lists some resources for a minute after their deletion.
 _ROUNDS: Final = 6
 _PAUSE: Final = 20.0
 _POLL: Final = 2.0
 #: A stack's custom resources may take an hour each, some of them one after another.
 _PATIENCE: Final = 4 * 3600.0
-#: Seconds without an answer of CloudFormation after which the wait ends. One poll may fail.
+#: Seconds without an answer of CloudFormation after which the wait fails. A single poll may fail.
 _SILENCE: Final = 60.0
+#: At most so many reasons are shown for a stack, from so many of its latest events. Earlier events may be of another deletion.
 _REASONS: Final = 5
-#: Of so many of the latest events; earlier ones may be of another deletion.
 _EVENTS: Final = 100
 
 
 @attrs.frozen
 class DeletionPolicies:
-    """What deleting the stacks does with data, as their deployed templates say. `deleted` and `retained` are physical ids."""
+    """What deleting the stacks does with data, by their templates. `deleted` and `retained` are physical ids."""
 
     stacks: tuple[Stack, ...] = ()
     deleted: frozenset[str] = frozenset()
@@ -54,20 +54,20 @@ class DeletionPolicies:
     protects_cluster: bool = False
 
     def keep(self, item: Item) -> bool | None:
-        """Return None for what no stack decides about: then the deployment file does."""
+        """Return whether the item is kept; None if no stack decides that, so the deployment file does."""
         if item.kind not in _DATA:
             return None
         id = item.parents[0] if item.kind == "glue_table" else item.id
         if id in self.deleted:
             return False
-        # A database of Tableflow's is deleted only by the resource that cleans it up.
+        # Only a cleanup resource deletes a database that Tableflow created.
         of_tableflow = item.kind in _IN_GLUE and any(stack.name == item.owner for stack in self.stacks)
         return True if id in self.retained or of_tableflow else None
 
 
 @attrs.frozen
 class Planned:
-    """`to_delete` is in order, `to_keep` has reasons. `differing` is data of which the deployment file says otherwise."""
+    """`to_delete` is in the order of deletion. `differing` has data on which deployed stacks and deployment file disagree."""
 
     to_delete: list[Item]
     to_keep: list[Item]
@@ -86,7 +86,7 @@ class Done:
 
 
 def plan(ctx: DeploymentContext, items: Iterable[Item]) -> Planned:
-    """Plan what the deployed stacks will do, which an edited deployment file doesn't change. Raises CommandFailed."""
+    """Plan by the deployed stacks: later edits of the deployment file don't change what they do. Raises CommandFailed."""
     policies = _read_policies(ctx)
     to_delete, to_keep, differing = [], [], []
     for item in items:
@@ -119,13 +119,13 @@ def _read_policies(ctx: DeploymentContext) -> DeletionPolicies:
                 deleted.update(id.removeprefix(cleaned) for cleaned in _CLEANED if id.startswith(cleaned))
                 (retained if body.get("DeletionPolicy") in _RETAINED else deleted).add(id)
                 protection = str(body.get("Properties", {}).get("deletion_protection", ""))
-                # Nobody can remove the protection by deploying a stack that can't be updated.
+                # Only active stacks count: one that can't be updated can't be deployed without the protection.
                 protects_cluster |= resource.type == _CLUSTER and protection.lower() == "true" and stack.is_active
     return DeletionPolicies(current, frozenset(deleted), frozenset(retained), protects_cluster)
 
 
 def _order(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
-    """Order stacks opposite to deploying, each with its resources; then orphans."""
+    """Sort stacks in the reverse order of their deployment, each before its resources; orphans come last."""
     names = stacks.names(ctx)
     stack = len(names) - names.index(item.owner) if item.owner in names else len(names) + 1
     if item.kind == STACK:
@@ -134,7 +134,7 @@ def _order(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
 
 
 def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
-    """Raises CommandFailed where the deployment is protected or busy, where its file disagrees, or a vendor is unreachable."""
+    """Raises CommandFailed if the deployment is protected or busy, if its file disagrees, or if a vendor can't be reached."""
     policies = planned.policies
     _require_unprotected(ctx, policies)
     _require_agreement(ctx, planned)
@@ -161,7 +161,7 @@ def _require_unprotected(ctx: DeploymentContext, policies: DeletionPolicies) -> 
 
 
 def _require_agreement(ctx: DeploymentContext, planned: Planned) -> None:
-    """The file says what its owner wants, and the deployed stacks do what they were deployed with."""
+    """Raises CommandFailed if the deployment file and the deployed stacks disagree on keeping data."""
     if not planned.differing:
         return
     wanted, does = ("keep", "delete") if ctx.deployment.keeps_data else ("delete", "keep")
@@ -175,7 +175,7 @@ def _require_agreement(ctx: DeploymentContext, planned: Planned) -> None:
 
 
 def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: Reporter) -> Done:
-    """Remove what is planned and nothing else, also if more appears meanwhile.
+    """Remove what is planned and nothing else, even if more appears meanwhile.
 
     `say` shows what has happened, `report` what is happening. Raises CommandFailed.
     """
@@ -192,7 +192,7 @@ def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: 
     removed: list[Item] = []
     for round_ in range(_ROUNDS):
         items = [item for item in inventory.collect(ctx) if item.verdict is Verdict.UNKNOWN or is_planned(item)]
-        # What an existing stack has in AWS, its own deletion removes: functions have to exist as long as it calls them.
+        # The deletion of an existing stack removes its AWS resources. It calls its functions, which must exist until then.
         left = [item for item in removal.removable(items) if item.system != AWS or item.owner == ORPHAN]
         has_stacks = any(item.kind == STACK and item.verdict is not Verdict.RETAINED for item in items)
         if not left and not has_stacks:
@@ -205,19 +205,19 @@ def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: 
         reasons += deletion.run(force=round_ > 0)
         if outcome.stuck and not outcome.removed and not has_stacks:
             break
-    last = [_blamed(item) if item.id in deletion.ids else item for item in inventory.collect(ctx)]
+    last = [_as_orphan(item) if item.id in deletion.ids else item for item in inventory.collect(ctx)]
     return Done(deletion.seconds, removed, last, reasons)
 
 
-def _blamed(item: Item) -> Item:
-    """A stack that was to be deleted is an orphan, whatever its status is. Others keep their verdict."""
+def _as_orphan(item: Item) -> Item:
+    """Return a managed stack that could not be deleted as an orphan. Other items keep their verdict."""
     is_managed = item.kind == STACK and item.verdict is Verdict.MANAGED
     return attrs.evolve(item, verdict=Verdict.ORPHANED, why="it could not be deleted") if is_managed else item
 
 
 @attrs.define
 class _StackDeletion:
-    """Deletes stacks in the order of `ids`. Ids, because another stack may take the name of one meanwhile."""
+    """Deletes stacks in the order of `ids`. It uses ids because a new stack may get the name of a deleted one meanwhile."""
 
     ctx: DeploymentContext
     ids: list[str]
@@ -229,7 +229,7 @@ class _StackDeletion:
     def run(self, *, force: bool = False) -> list[str]:
         """Delete those that still exist, and return the reasons why one could not be deleted. Raises CommandFailed.
 
-        With `force`, CloudFormation gives up the resources that it can't delete.
+        With `force`, CloudFormation skips the resources that it can't delete.
         """
         reasons: list[str] = []
         for id in self.ids:
@@ -278,7 +278,7 @@ class _StackDeletion:
 def _reasons(client: Any, stack: Stack) -> Iterator[str]:
     """Return why it could not be deleted: the resources' reasons, or the stack's own.
 
-    CloudFormation cancels the deletion of a stack that another one imports from. The stack is then as it was, with a reason.
+    CloudFormation cancels the deletion of a stack that another one imports from. Its status is then as before, with a reason.
     """
     if stack.status != "DELETE_FAILED":
         (described,) = client.describe_stacks(StackName=stack.id)["Stacks"]

@@ -10,10 +10,11 @@ import attrs
 AWS: Final = "AWS"
 CONFLUENT: Final = "Confluent"
 SNOWFLAKE: Final = "Snowflake"
-#: The kind of CloudFormation's stacks.
+#: The kind of CloudFormation stacks.
 STACK: Final = "stack"
-#: The owner of objects that were the deployment's and are in no stack any more; and of those that it never created.
+#: The owner of the deployment's objects that no stack manages any more.
 ORPHAN: Final = "orphan"
+#: The owner of objects that the deployment didn't create.
 NOT_OURS: Final = "-"
 
 
@@ -41,7 +42,7 @@ class Item:
 
     @property
     def name_in_comment(self) -> str:
-        """Return the name that the comment of a Snowflake object, which is its `id`, begins with."""
+        """Return the name in the comment of a Snowflake object. The comment is the item's `id`."""
         return self.id.partition("lakeferry ")[2].split(" ")[0]
 
 

@@ -1,7 +1,7 @@
-"""The owners of objects: CloudFormation's stacks, or names that only this deployment can have given to vendors' objects.
+"""Finds the owner of each object: by CloudFormation's stacks, or by a name that only this deployment can have given it.
 
-A name ends in a hash of account, region, stack, logical id and generation. Its owner is in CloudFormation; where that no longer
-knows it, the hash is computed for every resource whose values are known.
+The name of a vendor's object ends in a hash of account, region, stack, logical id and generation. The names of the resources that
+CloudFormation knows are computed first, then the names of all resources whose properties follow from the deployment file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lakeferry.inventory.model import AWS, STACK, Item, Ownership, Verdict, orph
 from lambdas import contract
 from lambdas.custom_resources import registry, request
 
-#: A resource in one of these may still exist, or may have existed before, created by somebody else.
+#: Statuses of resources that their stack no longer manages. The object may still exist, and somebody else may have created it.
 GIVEN_UP: Final = (stacks.DELETED, "DELETE_SKIPPED", "CREATE_FAILED")
 _NO_STACK: Final = "no stack has it"
 _FORMER: Final = "its stack no longer manages it"
@@ -38,7 +38,7 @@ class StackHistory:
     deleted: tuple[Stack, ...] = ()
 
     def ownership(self, resource_type: str, physical_id: str) -> Ownership | None:
-        """Return None for what no stack has or had."""
+        """Return None if no stack has or had the resource."""
         for stack in self.current:
             if _has(stack, resource_type, physical_id, GIVEN_UP):
                 return of_stack(stack)
@@ -47,7 +47,7 @@ class StackHistory:
         return None
 
     def resources(self, beginning: str = "") -> Iterator[tuple[Stack, StackResource]]:
-        """Return those whose physical id begins so, of the current stacks first."""
+        """Yield the resources whose physical id starts with `beginning`, those of current stacks first."""
         for stack in (*self.current, *self.deleted):
             for resource in stack.resources:
                 if resource.physical_id.startswith(beginning):
@@ -71,14 +71,14 @@ def read_history(ctx: DeploymentContext) -> StackHistory:
 
 
 def of_stack(stack: Stack) -> Ownership:
-    """Return the ownership of what is in a stack. What is in an inactive one is wanted by nobody."""
+    """Return the ownership of a stack's resources. Those of a stack that isn't active are orphans."""
     if stack.is_active:
         return Ownership(stack.name, Verdict.MANAGED, stack.status if stack.is_in_progress else "")
     return orphaned(f"its stack is {stack.status}", stack.name)
 
 
 def stack_items(ctx: DeploymentContext, history: StackHistory) -> Iterator[Item]:
-    """Return the stacks themselves, and the account's CDK bootstrap."""
+    """Yield the stacks themselves, and the account's CDK bootstrap stack."""
     for stack in history.current:
         ownership = of_stack(stack) if stack.is_active else orphaned(f"it is {stack.status}", stack.name)
         yield ownership.item(AWS, STACK, stack.name, stack.id)
@@ -87,9 +87,9 @@ def stack_items(ctx: DeploymentContext, history: StackHistory) -> Iterator[Item]
         yield retained(why, toolkit.name).item(AWS, STACK, toolkit.name, toolkit.id)
 
 
-def _has(stack: Stack, resource_type: str, physical_id: str, but: tuple[str, ...] = ()) -> bool:
+def _has(stack: Stack, resource_type: str, physical_id: str, excluded: tuple[str, ...] = ()) -> bool:
     return any(
-        (each.type, each.physical_id) == (resource_type, physical_id) and each.status not in but for each in stack.resources
+        (each.type, each.physical_id) == (resource_type, physical_id) and each.status not in excluded for each in stack.resources
     )
 
 
@@ -100,14 +100,14 @@ class VendorNames:
     history: StackHistory
 
     def find(self, text: str) -> str | None:
-        """Return the name of this deployment that `text` contains, None where it contains none."""
+        """Return the name of this deployment that `text` contains, None if it contains none."""
         deployment = self.deployment.identity
         beginning = contract.name_prefix(deployment.name, deployment.stage, self.deployment.aws.region)
         match = re.search(rf"(?<![a-z0-9-]){re.escape(beginning)}{_HASHED}(?![a-z0-9])", text)
         return match[0] if match else None
 
     def ownership(self, text: str) -> Ownership | None:
-        """Return None for what isn't named like anything of this deployment."""
+        """Return None if `text` contains no name of this deployment."""
         name = self.find(text)
         if name is None:
             return None
@@ -125,7 +125,7 @@ class VendorNames:
 
     @cached_property
     def _expected(self) -> frozenset[str]:
-        """Names that follow from the deployment file, as far as they don't depend on ids that vendors assign."""
+        """Return the names that follow from the deployment file, without those that depend on ids that vendors assign."""
         return frozenset(
             self.object_name(f"{self.deployment.prefix}-{part}", logical_id, _generation(kind, values))
             for part, kind, logical_id, values in expected(self.deployment, self.account)
@@ -140,7 +140,7 @@ class VendorNames:
 
 
 def expected(deployment: Deployment, account: str) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
-    """Return (part, resource type, logical id, the values whose change replaces it) of what isn't inside another of these."""
+    """Yield (part, resource type, logical id, properties whose change replaces it) of resources not inside another one."""
     yield "confluent", "environment", "Environment", {}
     for name in contract.ACCOUNTS:
         yield "confluent", "service_account", f"{pascal_case(name)}Account", {}
@@ -163,7 +163,7 @@ def expected(deployment: Deployment, account: str) -> Iterator[tuple[str, str, s
 def _in_environment(
     deployment: Deployment, account: str, environment_id: str
 ) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
-    """Return what is in an environment that isn't the deployment's own."""
+    """Yield the resources in an environment that the deployment didn't create."""
     region = deployment.aws.region
     values = {"environment_id": environment_id, "region": region}
     role_arn = f"arn:aws:iam::{account}:role/{deployment.regional_prefix}-tableflow"

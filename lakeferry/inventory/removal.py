@@ -1,6 +1,7 @@
 """Removes orphans, kind by kind, and waits until each is gone.
 
-AWS resources are deleted by one call each; objects of vendors by the delete of their custom resource, as the stacks would.
+AWS resources are deleted through the API of their service. Objects of vendors are deleted by the code of their custom resource,
+as their stack would do it.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ ORDER: Final = (
     "role_binding", "api_key", "service_account", *(kind.name for kind in KINDS),
 )  # fmt: skip
 _AWS_KINDS: Final = {kind.name: kind for kind in KINDS}
-#: They are kept as long as something can't be listed: nothing else may be able to read it.
+#: They are kept while something can't be listed, because it may take one of them to list it.
 _KEYS: Final = ("secret", "kms_key", "role_binding", "api_key", "service_account")
 _POLL: Final = 5.0
 _PATIENCE: Final = 600.0
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
-#: Properties of a statement that don't matter to its deletion.
+#: Properties of a statement that its deletion doesn't need.
 _UNKNOWN: Final = {"compute_pool_id": "", "service_account_id": "", "catalog": "", "database": "", "sql": ""}
 
 
 @attrs.frozen
 class Outcome:
-    """`stuck` are those that could not be removed, each with the reason."""
+    """`stuck` has the items that could not be removed, each with the reason."""
 
     removed: tuple[Item, ...] = ()
     stuck: tuple[tuple[Item, str], ...] = ()
@@ -89,7 +90,7 @@ def remove(ctx: DeploymentContext, items: Iterable[Item], report: Reporter) -> O
 
 
 def _try(ctx: DeploymentContext, vendors: _VendorObjects, item: Item) -> tuple[str | None, float]:
-    """Return why it still exists, and how many seconds that may last; None where it is gone."""
+    """Return why the object still exists (None if it is gone), and for how many seconds to try again."""
     patience = _PATIENCE if item.system == AWS else registry.find(item.kind).handler.TIMEOUT_SECONDS
     try:
         is_gone = _delete_aws(ctx, item) if item.system == AWS else vendors.delete(item)
@@ -114,7 +115,7 @@ def _delete_aws(ctx: DeploymentContext, item: Item) -> bool:
 
 @attrs.define
 class _MemoryTable:
-    """The resource state's rows, for as long as the command runs."""
+    """Keeps the states of resources in memory, instead of in the DynamoDB table."""
 
     rows: dict[str, Versioned] = attrs.field(factory=dict)
 
@@ -183,7 +184,7 @@ class _VendorObjects:
 
 
 def _resource_name(item: Item) -> str:
-    """Return the resource's own name, by which its type knows its objects."""
+    """Return the resource's name, by which its resource type finds its objects."""
     if item.system == SNOWFLAKE:
         return item.name_in_comment
     return _OF_STATEMENT.sub("", item.name) if item.kind == "flink_statement" else item.name.partition("/")[0]

@@ -1,4 +1,4 @@
-"""The objects of a deployment in Snowflake: those with a name of the deployment in their comment, and the deployer's."""
+"""The objects of a deployment in Snowflake: those whose comment contains a name of the deployment, and the deployer's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lambdas.snowflake import sql
 from lambdas.snowflake.client import Row, Snowflake
 from lambdas.snowflake.resources import trust
 
-#: What is looked for, as SHOW calls it, containers before what is in them.
+#: The kinds and the statements that list them, containers before their contents.
 KINDS: Final = {
     "snowflake_warehouse": "SHOW WAREHOUSES",
     "snowflake_database": "SHOW DATABASES",
@@ -73,7 +73,10 @@ class _Listing:
         return orphaned("no stack has it") if role_of and role_of(self.vendor, row["name"]) == self.role_arn else ownership
 
     def deployer(self, wanted: Wanted) -> Iterator[Item]:
-        """Return it without looking: lists don't show it, as it belongs to an admin, and the login proves that it exists."""
+        """Yield the deployer's objects without listing them, and the grants to its role.
+
+        SHOW doesn't return them, because they belong to an admin; the login proves that they exist.
+        """
         by_admin = retained(_BY_ADMIN)
         yield by_admin.item(SNOWFLAKE, "snowflake_user", wanted.user)
         yield by_admin.item(SNOWFLAKE, "snowflake_role", wanted.role)
@@ -85,7 +88,7 @@ class _Listing:
                 yield by_admin.item(SNOWFLAKE, "snowflake_grant", grant, parents=(wanted.role,))
 
 
-#: Functions that read the role of an object.
+#: Functions that read the IAM role of an object.
 _ROLES: Final[dict[str, Callable[[Snowflake, str], str]]] = {
     "snowflake_external_volume": lambda vendor, name: trust.volume_side(vendor, name).role_arn,
     "snowflake_catalog_integration": lambda vendor, name: trust.integration_side(vendor, name).role_arn,

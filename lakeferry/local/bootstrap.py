@@ -30,14 +30,14 @@ JAR_DIR = ROOT / ".jars"
 APP_LOCK = ROOT / "requirements.txt"
 AWS_LOCK = ROOT / "simulators" / "aws" / "requirements.txt"
 FLINK_VENV = ROOT / ".venv-flink"
-#: What .venv-glue6 has other versions of than .venv.
+#: The packages of which .venv-glue6 has other versions than .venv.
 GLUE6_LOCK = ROOT / "requirements-glue6.txt"
 GLUE6_VENV = ROOT / ".venv-glue6"
 FLINK_LOCK = ROOT / "simulators" / "confluent" / "flink" / "worker" / "requirements.txt"
 
 
 class SetupFailed(Exception):
-    """Says what failed and what to do."""
+    """The message says what failed and what to do."""
 
 
 def main() -> int:

@@ -84,7 +84,7 @@ def demo(output: Output, options: DemoOptions) -> dict[str, Any]:
 def _export_all(output: Output, options: DemoOptions, sources: dict[str, Source], chosen: dict[str, Contract]) -> list[RunRecord]:
     records = []
     with fresh_demo() as target, ThreadPoolExecutor(1) as background:
-        session = background.submit(start, target.warehouse)  # takes seconds, in which the tables are written
+        session = background.submit(start, target.warehouse)  # takes seconds; meanwhile the tables are written
         _materialise(output, target, sources)
         for name, contract in chosen.items():
             job_options = _job_options(options, name, contract, sources[contract.source.topic])
@@ -176,7 +176,7 @@ def _materialise(output: Output, target: ExportTarget, sources: dict[str, Source
 def _catalog(target: ExportTarget) -> Catalog:
     if not target.embedded_url:
         raise RuntimeError("the demo runs in the embedded AWS only")
-    # PyIceberg's S3 doesn't read the environment; Spark's does.
+    # PyIceberg's S3 client doesn't read the environment; Spark's does.
     options = {"s3.endpoint": target.embedded_url, "s3.region": os.environ["AWS_REGION"]}
     return GlueCatalog("lake", client=None, **{"glue.skip-name-validation": "true"}, **options)
 
@@ -187,7 +187,7 @@ def _job_options(options: DemoOptions, name: str, contract: Contract, source: So
 
 
 def first_day(contract: Contract, source: Source) -> date:
-    """Return the day of the first event in the contract's zone, so that no empty windows precede it; at least `from`."""
+    """Return the day of the first event in the contract's zone, so that no empty windows precede it; not before `from`."""
     return max(contract.window.first, source.first.astimezone(ZoneInfo(contract.window.zone)).date())
 
 

@@ -74,7 +74,7 @@ def logged(output: Output) -> Iterator[None]:
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    """py4j writes the trace of a Ctrl-C to the root logger, and then raises it."""
+    """Return False for the traceback of a Ctrl-C, which py4j logs to the root logger before it raises the KeyboardInterrupt."""
     return not str(record.msg).startswith("KeyboardInterrupt while sending command")
 
 
@@ -111,7 +111,7 @@ def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], 
             bucket.s3.download_file(bucket.name, key, str(target))
     data = [target for _, target, is_data in targets if is_data]
     for old in set(folder.glob(f"{record.export}_{window['window']}*.csv*")).difference(data):
-        old.unlink()  # parts of a former run may be more than those of this one
+        old.unlink()  # an earlier run may have written more parts
     return data
 
 

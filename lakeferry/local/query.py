@@ -1,7 +1,7 @@
-"""`lakeferry query`: query Iceberg tables with DuckDB, read only. Its extensions come from PyPI, so nothing is downloaded.
+"""`lakeferry query`: query Iceberg tables with DuckDB, read only. DuckDB's extensions are PyPI packages, so it downloads nothing.
 
-The tables are those of the Glue catalog, or those of Tableflow's Iceberg REST catalog, which an API key of a secret opens. Tables
-in the customer's bucket are read with the caller's AWS credentials, those in Confluent's storage with credentials of the catalog.
+The tables are those of the Glue catalog, or those of Tableflow's Iceberg REST catalog, which needs an API key from a secret.
+Tables in the customer's bucket are read with the caller's AWS credentials, those in Confluent's storage with the catalog's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.local.target import ExportTarget
 from lakeferry.output import Output, format_answer
 
-#: Names the secret that an api_key resource for Tableflow has filled.
+#: The variable with the name of a secret that an api_key resource for Tableflow has filled.
 TABLEFLOW_SECRET: Final = "LAKEFERRY_TABLEFLOW_SECRET"  # noqa: S105 - a name
 _KEY_FIELDS: Final = ("apiKey", "apiSecret", "catalog.uri", "kafka.cluster.id")
 _SESSION_ENDED: Final = ("unauthorized", "401", "notauthorized")
@@ -39,7 +39,7 @@ _EXTENSIONS: Final = {
 
 @attrs.frozen
 class Answer:
-    """`unread` are tables that a query which names no table, such as SHOW TABLES, doesn't show, each with the reason."""
+    """`unread` has the tables that can't be read, each with the reason, if the query names no table, such as SHOW TABLES."""
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
@@ -76,7 +76,7 @@ def query(target: ExportTarget, sql: str) -> Answer:
 
 
 def query_tableflow(sql: str, key: TableflowKey) -> Answer:
-    """Query the tables of Tableflow's catalog; once more if the catalog's session has ended. Raises CommandFailed."""
+    """Query the tables of Tableflow's catalog. Tries again once if the catalog's session has ended. Raises CommandFailed."""
     try:
         try:
             return _ask_tableflow(sql, key)
@@ -196,7 +196,7 @@ def _tables(target: ExportTarget) -> Iterator[tuple[str, str, str]]:
 def _views(
     connection: duckdb.DuckDBPyConnection, tables: list[tuple[str, str, str]], wanted: list[tuple[str, str, str]]
 ) -> list[str]:
-    """Create views of `wanted`, some of `tables`. Return those that can't be read, and why: DuckDB reads their metadata."""
+    """Create views of the `wanted` ones among `tables`. Return the tables whose metadata DuckDB can't read, with the reasons."""
     names = [name for _, name, _ in tables]
     unread = []
     for database, name, location in wanted:

@@ -26,7 +26,7 @@ from lakeferry.local.bootstrap import ROOT, jar_file
 from lakeferry.local.java import use_java
 
 LOCAL: Final = "local[2]"
-#: What Glue has with the Spark of this environment: .venv or .venv-glue6.
+#: The Glue release with the Spark version of this environment, which is .venv or .venv-glue6.
 _RELEASE: Final = {release.spark: release for release in RELEASES.values()}[pyspark.__version__]
 _JARS: Final = [jar_file(_RELEASE, jar) for jar in _RELEASE.jars]
 _MASTER: Final = re.compile(
@@ -36,9 +36,9 @@ _DRIVER_MEMORY: Final = "640m"
 _LOOPBACK: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _JAVA_OPTIONS: Final = (
     "-XX:+UseSerialGC",
-    # A run is short, so compiling is most of it: less inlining halves that, and costs a long run nothing measurable.
+    # A run is short, so compiling takes most of its time. Less inlining halves that, at no measurable cost for long runs.
     *("-XX:MaxInlineLevel=9", "-XX:FreqInlineSize=150", "-XX:InlineSmallCode=1000"),
-    # Java's optimising compiler (C2) starts ten times later than by default: a short run ends before it pays.
+    # Java's optimising compiler (C2) starts ten times later than by default: a short run ends before it pays off.
     *("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000"),
     *("-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000"),
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
@@ -53,7 +53,7 @@ class NotSetUp(Exception):
 
 
 class BadMaster(Exception):
-    """Spark knows no such master."""
+    """The text is not a master URL of Spark."""
 
 
 def prepare(*, master: str = LOCAL, code: Callable[[], Path] | None = None) -> Path:
@@ -79,8 +79,8 @@ def prepare(*, master: str = LOCAL, code: Callable[[], Path] | None = None) -> P
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= _LOOPBACK
-        # Not --jars, which makes every class load through a class loader of Spark's own, and no archive covers those; and
-        # behind Spark's jars, not before them as --driver-class-path would have it.
+        # Not --jars: every class would be loaded by Spark's own class loader, whose classes can't be archived. Not
+        # --driver-class-path: the jars would come before Spark's own.
         os.environ["SPARK_DIST_CLASSPATH"] = os.pathsep.join(map(str, _JARS))
     else:
         arguments += ["--jars", ",".join(map(str, _JARS))]
@@ -95,12 +95,12 @@ def prepare(*, master: str = LOCAL, code: Callable[[], Path] | None = None) -> P
 
 
 def is_cluster(master: str) -> bool:
-    """Whether executors are processes of their own."""
+    """Return whether executors are separate processes."""
     return re.fullmatch(r"local(\[.*\])?", master) is None
 
 
 def _use_own_home() -> dict[str, str]:
-    """Settings for a local cluster, and a SPARK_HOME of links, because its workers write below it and .venv is shared.
+    """Return settings for a local cluster, and set SPARK_HOME to a folder of links: workers write below it, and .venv is shared.
 
     Python on executors starts without `site`, which would make this project importable from the tree.
     """
@@ -112,7 +112,7 @@ def _use_own_home() -> dict[str, str]:
     python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S "$@"\n')
     python.chmod(0o700)
     os.environ["SPARK_HOME"] = str(home)
-    os.environ["SPARK_SCALA_VERSION"] = _RELEASE.scala  # else Spark looks for it in a source tree
+    os.environ["SPARK_SCALA_VERSION"] = _RELEASE.scala  # otherwise Spark looks for it in a source tree
     os.environ["PYSPARK_PYTHON"] = str(python)
     return {"spark.executorEnv.PYTHONPATH": sysconfig.get_path("purelib")}
 
@@ -134,7 +134,7 @@ def end(java_home: Path) -> None:
             unfinished.replace(_archive(java_home))
     finally:
         jvm.kill()
-        unfinished.unlink(missing_ok=True)  # what a killed JVM left half written
+        unfinished.unlink(missing_ok=True)  # left by a JVM that was killed while it wrote
         SparkContext._gateway = SparkContext._jvm = None
         home = Path(os.environ["SPARK_HOME"])
         if home.name.startswith(_HOME_PREFIX):

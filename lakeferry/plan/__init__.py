@@ -1,1 +1,1 @@
-"""Plans a deployment: compares synthesised templates with deployed ones, with reasons, durations and cost."""
+"""`lakeferry plan`: compare synthesised templates with deployed ones, and give reasons, durations and cost of the changes."""

@@ -1,4 +1,4 @@
-"""Builds a plan: synthesises the templates, reads the deployed ones, and compares."""
+"""Build a plan: synthesise the templates, read the deployed ones, and compare them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from lakeferry.plan.render import Plan, Setting
 from lakeferry.plan.templates import SynthesizedStack
 from lambdas.shared.redaction import redact
 
-#: Of the output of a failed synthesis.
+#: How many lines of the output of a failed synthesis are shown.
 _LAST_LINES: Final = 5
 
 
 def synthesize(cdk: Cdk, report: Reporter, repair: str = "") -> None:
-    """`repair` is the value of `repair_of`. Raises CommandFailed."""
+    """Synthesise the templates. `repair` is the value that lakeferry.deploy.run.repair_of returns. Raises CommandFailed."""
     report("synthesising")
     try:
         cdk.synth(lambda _: None, repair=repair)
     except CliFailed as failed:
         last = "\n".join(failed.lines[-_LAST_LINES:])
-        hint = "Correct what these lines name; `python -m lakeferry.deployment.cdk synth` shows all of them"
+        hint = "Correct what these lines name; `python -m lakeferry.deployment.cdk synth` shows the whole output"
         raise CommandFailed("SYNTH-FAILED", f"the templates could not be synthesised:\n{last}", hint) from None
 
 
@@ -64,7 +64,7 @@ def _last(ctx: DeploymentContext, deployed: Stack | None) -> float | None:
 
 
 def _settings(wanted: SynthesizedStack, deployed: Stack) -> Iterator[Setting]:
-    """Return the differing tags, outputs and protection of a stack."""
+    """Yield the tags and outputs of a stack, and its termination protection, where they differ."""
     before, after = (
         {
             **{f"tag {name}": value for name, value in stack.tags.items()},

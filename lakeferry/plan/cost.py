@@ -1,4 +1,4 @@
-"""Estimates what a deployment file costs a month: a range for what runs permanently, and rates for usage."""
+"""Estimate the monthly cost of a deployment: a range for what runs permanently, and prices for usage."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from exports import cron
 
 PRICES: Final = Path(__file__).with_name("prices.toml")
 HOURS: Final = 730.0
-#: Thirty days without a change of clocks in most zones, to count how often exports run.
+#: The runs of exports are counted in these thirty days, in which most time zones don't change to or from daylight saving time.
 _COUNTED_FROM: Final = datetime(2026, 6, 1, tzinfo=UTC)
 _DAYS: Final = 30
 _DPUS: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
-#: What an hour of a warehouse takes.
+#: Credits that a warehouse uses in an hour, by its size.
 _CREDITS: Final = {"XSMALL": 1, "SMALL": 2, "MEDIUM": 4, "LARGE": 8}
-#: Keys of Confluent that a deployment keeps, each in a secret of its own. A test holds it against the templates.
+#: The number of Confluent keys of a deployment, each in its own secret. A test compares it with the templates.
 _CONFLUENT_KEYS: Final = 8
 
 LEFT_OUT: Final = (
-    "Tableflow, which Confluent bills by topic and hour and by GB: its price is not public in a form that could be read",
+    "Tableflow, which Confluent bills by topic and hour and by GB: its prices are not published in a form that programs can read",
     "Datagen connectors, by task and hour, and Stream Governance beyond what its package includes",
-    "eCKUs beyond the first, where max_ecku is not set",
-    "data: GB through topics, kept in S3, sent between regions or to the internet",
-    "requests of S3, Lambda, DynamoDB, Step Functions, SNS, SQS, EventBridge and KMS, and logs: cents at this size",
+    "eCKUs after the first one, if max_ecku is not set",
+    "data: GB written to or read from topics, stored in S3, or sent between regions or to the internet",
+    "requests of S3, Lambda, DynamoDB, Step Functions, SNS, SQS, EventBridge and KMS, and logs: these cost cents at this size",
     "differences between regions and editions, discounts, commitments, free tiers, support plans and taxes",
-    "resources that exist already: an environment, or a Snowflake warehouse, that others use too",
+    "resources that exist already, such as an environment or a Snowflake warehouse that others use too",
 )
 
 
 @attrs.frozen
 class Line:
-    """USD a month, from `low` to `high`; `why` is the basis of the estimate."""
+    """A cost from `low` to `high` in USD a month. `why` is the basis of the estimate, `prices` has the ids of its prices."""
 
     what: str
     low: float
@@ -50,7 +50,7 @@ class Line:
 
 @attrs.frozen
 class Rate:
-    """The price of usage, of which the deployment file doesn't tell the amount."""
+    """The price in USD of a unit of usage. The deployment file doesn't say how much will be used."""
 
     what: str
     low: float
@@ -73,7 +73,7 @@ class Estimate:
 
     @property
     def used(self) -> list[Price]:
-        """Return the prices that it is based on, in the table's order."""
+        """Return the prices that the estimate is based on, in the order of the price table."""
         behind: list[Line | Rate] = [*self.lines, *self.rates]
         names = {name for each in behind for name in each.prices}
         return [price for name, price in price_table().items() if name in names]
@@ -86,7 +86,7 @@ def estimate(plan: LoadedDeployment) -> Estimate:
 
 
 def runs_a_month(export: Export) -> int:
-    """Return how often its schedule fires in thirty days."""
+    """Return how often the export's schedule starts it in thirty days."""
     schedule, end = cron.parse(export.cron, export.zone), _COUNTED_FROM + timedelta(days=_DAYS)
     count, time = 0, schedule.after(_COUNTED_FROM)
     while time is not None and time <= end:
@@ -97,13 +97,13 @@ def runs_a_month(export: Export) -> int:
 def _confluent(deployment: Deployment) -> Iterator[Line]:
     wanted = deployment.confluent
     most = wanted.max_ecku or 1
-    limit = f"up to {most} eCKU" if wanted.max_ecku else "with one eCKU; max_ecku bounds how far it may grow"
+    limit = f"up to {most} eCKU" if wanted.max_ecku else "with one eCKU; it can scale further, up to max_ecku if that is set"
     high = max(usd("confluent_standard_month"), most * HOURS * usd("confluent_standard_ecku_hour"))
     used = ("confluent_standard_month", "confluent_standard_ecku_hour")
     yield Line("Kafka cluster, Standard", usd("confluent_standard_month"), high, limit, used)
     if deployment.statements:
         rate = HOURS * usd("flink_cfu_hour")
-        why = f"all month, from one CFU for all to flink_max_cfu = {wanted.flink_max_cfu}"
+        why = f"running all month, with between one CFU in total and flink_max_cfu = {wanted.flink_max_cfu}"
         yield Line(
             f"Flink statements ({len(deployment.statements)})", rate, rate * wanted.flink_max_cfu, why, ("flink_cfu_hour",)
         )
@@ -120,7 +120,7 @@ def _exports(deployment: Deployment) -> Iterator[Line]:
 
 
 def _permanent(plan: LoadedDeployment) -> Iterator[Line]:
-    """Return what AWS bills by the month, whether or not anything runs."""
+    """Yield what AWS bills for each month, whether or not it is used."""
     secrets, keys = counted_secrets(plan), counted_keys(plan)
     yield _by_month("Secrets", secrets, "secret_month", "keys of service accounts and users, and the pseudonymisation key")
     yield _by_month("KMS keys", keys, "kms_key_month", "one for each stack with secrets, one for alarms", most=3)
@@ -131,11 +131,11 @@ def _permanent(plan: LoadedDeployment) -> Iterator[Line]:
         "one for each object and one for all",
     )
     yield _by_month("Alarms", counted_alarms(plan.deployment), "alarm_month", "one for each kind of metric, one for dead letters")
-    yield _by_month("Dashboard", 1, "dashboard_month", "free below three in an account")
+    yield _by_month("Dashboard", 1, "dashboard_month", "free if the account has few dashboards")
 
 
 def _by_month(what: str, count: int, price: str, why: str, most: int = 1) -> Line:
-    """`most` is the largest factor: the material of a rotated KMS key is kept and billed, twice at most."""
+    """`most` is the factor from `low` to `high`. It is 3 for KMS keys: AWS also bills the first two rotations of a key."""
     amount = count * usd(price)
     return Line(f"{what} ({count})", amount, amount * most, why, (price,))
 
@@ -146,12 +146,12 @@ def counted_secrets(plan: LoadedDeployment) -> int:
 
 
 def counted_keys(plan: LoadedDeployment) -> int:
-    """Count the keys of Confluent's keys, alarms, the jobs' logs, Snowflake's users and the pseudonymisation key."""
+    """Count the KMS keys: for Confluent's keys, alarms, the logs of jobs, Snowflake's users and the pseudonymisation key."""
     return 3 + int(plan.deployment.uses_snowflake) + int(plan.deployment.aws.pseudonym_secret is None)
 
 
 def counted_alarms(deployment: Deployment) -> int:
-    """Count alarms: for each metric of monitoring, for what it could not measure, for dead letters, and for each function."""
+    """Count the alarms: for each metric of monitoring, for failed measurements, for dead letters, and for each function."""
     vendors = 1 + int(deployment.uses_snowflake)
     functions = 2 * vendors + (0 if deployment.keeps_data else 1) + 2
     return len(set(_metrics(deployment))) + 2 + functions
@@ -159,11 +159,11 @@ def counted_alarms(deployment: Deployment) -> int:
 
 def counted_metrics(deployment: Deployment) -> int:
     emitted = list(_metrics(deployment))
-    return len(emitted) + len(set(emitted)) + 1  # what it could not measure
+    return len(emitted) + len(set(emitted)) + 1  # one for failed measurements
 
 
 def _metrics(deployment: Deployment) -> Iterator[str]:
-    """Return the name of each metric as often as there are objects that it is emitted for."""
+    """Yield the name of each metric, once for each object that it is emitted for."""
     for topic in deployment.tables:
         yield from ("TopicAgeHours", "TableflowStopped")
         if topic.tableflow and topic.tableflow.in_glue:
@@ -180,12 +180,12 @@ def _metrics(deployment: Deployment) -> Iterator[str]:
 
 def _rates(deployment: Deployment) -> Iterator[Rate]:
     yield _rate("a GB written to or read from a topic", "confluent_gb")
-    yield _rate("a GB kept in topics for a month", "confluent_gb_month")
-    yield _rate("a TB that a query of Athena reads", "athena_tb")
+    yield _rate("a GB stored in topics for a month", "confluent_gb_month")
+    yield _rate("a TB that Athena queries read", "athena_tb")
     if deployment.snowflake is not None and deployment.uses_snowflake:
         size, used = deployment.snowflake.warehouse_size, ("snowflake_credit_low", "snowflake_credit_high")
         low, high = (_CREDITS[size] * usd(price) for price in used)
-        yield Rate(f"an hour in which Snowflake's warehouse works ({size})", low, high, used)
+        yield Rate(f"an hour in which the Snowflake warehouse runs ({size})", low, high, used)
 
 
 def _rate(what: str, price: str) -> Rate:
@@ -194,7 +194,7 @@ def _rate(what: str, price: str) -> Rate:
 
 @attrs.frozen
 class Price:
-    """`as_of` is the day on which it was read at `source`."""
+    """A list price. `as_of` is the day on which it was read at `source`, a URL."""
 
     id: str
     usd: float

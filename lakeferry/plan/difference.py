@@ -1,7 +1,7 @@
-"""Compares deployed templates with synthesised ones: which resource is created, updated, replaced or deleted, and why.
+"""Compare deployed templates with synthesised ones: which resource is created, updated, replaced or deleted, and why.
 
-A resource that is replaced gets another id, so what refers to it changes too, and may be replaced for that: this is followed
-through all stacks, which the templates alone don't show.
+A resource that is replaced gets another physical id. This changes the resources that refer to it, which may have to be replaced
+too. The templates don't show these changes, so they are followed through all stacks.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ from lambdas import contract
 from lambdas.shared.properties import RESERVED
 from lambdas.shared.redaction import redact
 
-#: Attributes beside properties that CloudFormation acts on.
+#: Attributes of resources, other than properties, that are compared.
 _POLICIES: Final = ("DeletionPolicy", "UpdateReplacePolicy")
 _TYPE: Final = "Type"
 _ABSENT: Final[Mapping[str, Any]] = {}
 
 
 class Action(StrEnum):
-    """`REPLACE` creates the new object first, `RECREATE` deletes the old one first, because both have the same name. `RETAIN`
-    removes the object from its stack without deleting it."""
+    """What a deployment does to an object.
+
+    `REPLACE` creates the new object first. `RECREATE` deletes the old object first, because both have the same name. `RETAIN`
+    removes the object from its stack without deleting it.
+    """
 
     CREATE = "create"
     UPDATE = "update"
@@ -44,7 +47,7 @@ class Action(StrEnum):
         return self in (Action.REPLACE, Action.RECREATE, Action.DELETE)
 
 
-#: In the order of display, the gravest first.
+#: In the order of display, the most severe first.
 GRAVEST: Final = (Action.DELETE, Action.RECREATE, Action.REPLACE, Action.RETAIN, Action.UPDATE, Action.CREATE)
 
 
@@ -52,7 +55,8 @@ GRAVEST: Final = (Action.DELETE, Action.RECREATE, Action.REPLACE, Action.RETAIN,
 class Why:
     """A changed property, and the effect of the change on the object: Action.UPDATE, REPLACE or RECREATE.
 
-    `caused_by` names the replaced resource, if only its replacement changes the value. `conditional`: AWS decides.
+    `caused_by` names a resource whose replacement is the only reason why the value changes. `conditional` means that AWS decides
+    whether it replaces the object.
     """
 
     property: str
@@ -71,7 +75,7 @@ class Why:
 
 @attrs.frozen
 class Change:
-    """`data_loss` is what is deleted with the old object, "" for nothing."""
+    """A change of a resource. `data_loss` is what is deleted with the old object, "" for nothing."""
 
     resource: TemplateResource
     action: Action
@@ -87,13 +91,13 @@ class _Pair:
 
 @attrs.frozen
 class Comparison:
-    """Compares all synthesised stacks with the deployed ones."""
+    """The comparison of all synthesised stacks with the deployed ones."""
 
     wanted: Sequence[SynthesizedStack]
     deployed: Mapping[str, Stack]
 
     def changes(self) -> list[Change]:
-        """Return the changes of the synthesised stacks, in the order of deploying. Other deployed stacks are kept."""
+        """Return the changes of the synthesised stacks, in the order of deployment. Other deployed stacks don't change."""
         replaced = self._replaced()
         changed = [self._changed(pair, replaced) for pair in self._pairs()]
         by_id = {change.resource.id: change for change in changed if change}
@@ -127,7 +131,7 @@ class Comparison:
                     yield _Pair(before[resource.logical_id], resource)
 
     def _replaced(self) -> set[ResourceId]:
-        """Return the resources that get another id. A replaced resource may replace others: repeat until none is added."""
+        """Return the resources that get another id. One replacement may cause others, so this is repeated until none is added."""
         pairs, replaced = list(self._pairs()), set[ResourceId]()
         while True:
             more = {pair.after.id for pair in pairs if (one := self._changed(pair, replaced)) and one.action.deletes}
@@ -144,7 +148,11 @@ class Comparison:
         return Change(pair.after, action, why, self._lost(pair.before) if action.deletes and not stays else "")
 
     def _lost(self, resource: TemplateResource) -> str:
-        """Name also the tables of a topic that a statement's undo drops: nothing in the template changes them."""
+        """Return what is lost with a resource.
+
+        For a Flink statement whose undo.sql drops a topic, this includes the tables over the topic, although the template doesn't
+        change these.
+        """
         lost = replacement.lost_with(resource)
         if not lost or resource.kind != "flink_statement":
             return lost
@@ -164,7 +172,7 @@ class Comparison:
 
 @attrs.frozen
 class _Difference:
-    """The differences of one resource. `replaced` are the resources known to get another id."""
+    """The differences of one resource. `replaced` has the resources that are known to get another id."""
 
     pair: _Pair
     replaced: set[ResourceId]
@@ -200,7 +208,7 @@ class _Difference:
             yield attrs.evolve(self._why(path, old, new, effect), conditional=conditional)
 
     def _effect(self, name: str, before: Any, after: Any, rule: Rule) -> tuple[Action, bool]:
-        """Return the effect of the change of a property, and whether AWS may replace the resource for it."""
+        """Return the effect of a changed property on the object, and whether AWS may replace the object because of it."""
 
         def touched(paths: tuple[tuple[str, ...], ...]) -> bool:
             mine = [path[1:] for path in paths if path[0] == name]
@@ -228,7 +236,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _differing(path: str, before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Return the paths at which two values differ, with both values."""
+    """Yield each path at which two values differ, with both values."""
     if replacement.as_strings(before) == replacement.as_strings(after):
         return
     if _is_plain(before) and _is_plain(after):

@@ -1,5 +1,7 @@
-"""Durations of deployments: estimates for each kind of resource, from the vendors' documentation and from experience, and the
-duration of the last deployment according to CloudFormation."""
+"""Durations of deployments: estimates by kind of resource, and the duration of a stack's last deployment from its events.
+
+The estimates come from the vendors' documentation and from experience.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from lakeferry.deployment.stacks import Event
 from lakeferry.output import format_duration
 from lakeferry.plan.difference import Action, Change
 
-#: Minutes, from and to, of slow kinds.
+#: The shortest and longest duration in minutes of kinds of resources that are slow.
 ESTIMATES: Final[Mapping[str, tuple[float, float]]] = {
     "kafka_cluster": (2, 5),
     "flink_compute_pool": (0, 1),
@@ -26,17 +28,17 @@ ESTIMATES: Final[Mapping[str, tuple[float, float]]] = {
     "snowflake_trust": (1, 5),
     "snowflake_iceberg_table": (0, 2),
 }
-#: Minutes of a stack's other resources.
+#: The shortest and longest duration in minutes of all other resources of a stack together.
 _CREATE: Final = (1, 3)
 _UPDATE: Final = (0.5, 2)
-_BEGINNINGS: Final = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "REVIEW_IN_PROGRESS")
-_ENDS: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
-_MOST_EVENTS: Final = 1000
+_BEGIN_STATES: Final = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "REVIEW_IN_PROGRESS")
+_END_STATES: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+_MAX_EVENTS: Final = 1000
 
 
 @attrs.frozen
 class Phase:
-    """A stack's part in a deployment: minutes from `low` to `high`; `last` is seconds of the last time, None if unknown."""
+    """The deployment of one stack. `low` and `high` are in minutes; `last`, the duration of the last time, is in seconds."""
 
     stack: str
     low: float
@@ -49,7 +51,10 @@ class Phase:
 
 
 def phase(stack: str, changes: Iterable[Change], last: float | None = None) -> Phase | None:
-    """Return None for a stack without changes. Slow kinds are deployed one after another."""
+    """Return the expected duration of a stack's deployment, None if the stack doesn't change.
+
+    Kinds are assumed to be deployed one after the other, resources of the same kind at the same time.
+    """
     mine = [change for change in changes if change.resource.stack == stack and change.action is not Action.RETAIN]
     if not mine:
         return None
@@ -59,16 +64,19 @@ def phase(stack: str, changes: Iterable[Change], last: float | None = None) -> P
 
 
 def last(client: Any, stack_id: str) -> float | None:
-    """Return the seconds of a stack's last successful deployment. Raises ClientError, BotoCoreError."""
-    return took(islice(stacks.newest_events(client, stack_id), _MOST_EVENTS))
+    """Return the duration in seconds of a stack's last successful deployment, None if there is none.
+
+    Only the newest 1000 events are read. Raises ClientError, BotoCoreError.
+    """
+    return took(islice(stacks.newest_events(client, stack_id), _MAX_EVENTS))
 
 
 def took(events: Iterable[Event]) -> float | None:
-    """Return the same of events, the newest first, and None where no deployment succeeded."""
+    """Return the duration in seconds of the last successful deployment, from events, the newest first; None if there is none."""
     end = None
     for event in events:
-        if event.is_of_stack and end is None and event.status in _ENDS:
+        if event.is_of_stack and end is None and event.status in _END_STATES:
             end = event.at
-        elif event.is_of_stack and end is not None and event.status in _BEGINNINGS:
+        elif event.is_of_stack and end is not None and event.status in _BEGIN_STATES:
             return end - event.at
     return None

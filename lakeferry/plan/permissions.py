@@ -1,4 +1,4 @@
-"""Changes of permissions: added and removed statements of IAM, key, bucket, queue and topic policies."""
+"""Changes of permissions: what is added to and removed from the policies of roles, keys, buckets, queues and topics."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from lakeferry.plan.templates import SynthesizedStack, TemplateResource, resourc
 _ALLOW: Final = "Allow"
 _DENY: Final = "Deny"
 _LAMBDA: Final = "AWS::Lambda::Permission"
-#: The parts of a statement that restrict it, and the words before each.
+#: The elements of a policy statement that limit its scope, with the words that introduce them in the output.
 _SCOPE: Final = (("Principal", "to"), ("NotPrincipal", "to all but"), ("Resource", "on"), ("NotResource", "on all but"))
 
 
 @attrs.frozen(order=True)
 class Permission:
-    """One action of one statement. `scope` is to whom, on what and under which condition."""
+    """One action of a policy statement. `scope` describes the principal, the resource and the condition."""
 
     effect: str
     scope: str
@@ -31,7 +31,7 @@ class Permission:
 
 @attrs.frozen
 class PermissionChange:
-    """The changes of one resource. `broadens`: more is allowed, or less is denied."""
+    """The changes of one resource. `broadens` means that something more is allowed, or something less is denied."""
 
     stack: str
     logical_id: str
@@ -42,7 +42,7 @@ class PermissionChange:
 
 
 def compare(wanted: Sequence[SynthesizedStack], deployed: Mapping[str, Stack]) -> list[PermissionChange]:
-    """Return the changes of all synthesised stacks, in full."""
+    """Return the changes of permissions in all synthesised stacks."""
     given = references.exports({stack.name: stack.template for stack in wanted})
     return [change for stack in wanted for change in _of_stack(stack, deployed.get(stack.name), given)]
 
@@ -83,7 +83,7 @@ def _of_resource(resource: TemplateResource | None, given: Exports) -> set[Permi
 
 
 def _of_documents(value: Any, given: Exports) -> Iterator[Permission]:
-    """Return the permissions of all policy documents in the properties."""
+    """Yield the permissions in all policy documents in a value."""
     if isinstance(value, list):
         for each in value:
             yield from _of_documents(each, given)
@@ -96,7 +96,7 @@ def _of_documents(value: Any, given: Exports) -> Iterator[Permission]:
 
 
 def _of_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Permission]:
-    """Return one for each combination of action, principal and resource, so that order and grouping don't matter."""
+    """Yield a permission for each combination of action, principal and resource, so that order and grouping don't matter."""
     condition = statement.get("Condition")
     where = f" if {json.dumps(condition, ensure_ascii=False, sort_keys=True)}" if condition else ""
     scopes = [""]
@@ -122,7 +122,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _lines(permissions: Iterable[Permission]) -> Iterator[str]:
-    """Return a line for each scope, with all its actions."""
+    """Yield a line for each effect and scope, with all actions."""
     grouped: dict[tuple[str, str], list[str]] = {}
     for one in sorted(permissions):
         grouped.setdefault((one.effect, one.scope), []).append(one.action)

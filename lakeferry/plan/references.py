@@ -1,4 +1,4 @@
-"""References to other resources in the values of a template, and values as text."""
+"""Find references to other resources in the values of a template, and show such values as text."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, Final
 
 #: A stack's name and a logical id.
 ResourceId = tuple[str, str]
-#: Resources by the name of the export that returns them.
+#: Resources by the name of the CloudFormation export that has a value of the resource.
 Exports = Mapping[str, ResourceId]
 
-_NAMED: Final = re.compile(r"\$\{(?!!)([^}]+)\}")
-_LONGEST: Final = 70
-#: Characters on either side of a difference.
-_AROUND: Final = 15
-#: The hash of an asset.
+_SUB_VARIABLE: Final = re.compile(r"\$\{(?!!)([^}]+)\}")
+_MAX_LENGTH: Final = 70
+#: How many characters are shown before and after a difference.
+_CONTEXT: Final = 15
+#: The hash of a CDK asset.
 _HASH: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
 
 def exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, ResourceId]:
-    """Return the exported resources by the name of the export. `templates` are by stack."""
+    """Return the resources with exported values, by the name of the export. `templates` has the template of each stack."""
     exported: dict[str, ResourceId] = {}
     for stack, template in templates.items():
         for output in template.get("Outputs", {}).values():
@@ -33,7 +33,7 @@ def exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, ResourceId]
 
 
 def of(stack: str, value: Any, given: Exports) -> Iterator[ResourceId]:
-    """Return the resources that `value` refers to, in its own stack or another one."""
+    """Yield the resources that `value` refers to, in its own stack or in another one."""
     if isinstance(value, list):
         for each in value:
             yield from of(stack, each, given)
@@ -53,61 +53,61 @@ def _of_function(stack: str, name: str, value: Any, given: Exports) -> Iterator[
     elif name == "Fn::Sub":
         text, own = (value[0], value[1]) if isinstance(value, list) else (value, {})
         yield from of(stack, list(own.values()), given)
-        yield from ((stack, each.partition(".")[0]) for each in _NAMED.findall(str(text)) if each not in own)
+        yield from ((stack, each.partition(".")[0]) for each in _SUB_VARIABLE.findall(str(text)) if each not in own)
     else:
         yield from of(stack, value, given)
 
 
 def whole(value: Any, given: Exports) -> str:
-    """Return a value as one line of text."""
+    """Return a value as one line of text, with hashes of assets shortened."""
     return _HASH.sub(lambda match: f"{match[0][:8]}…", " ".join(_text(value, given).split()))
 
 
 def shown(value: Any, given: Exports) -> str:
-    """Return a value as text, without the middle if it is long."""
+    """Return a value as one line of text, without its middle if it is long."""
     return _short(whole(value, given))
 
 
 def both(before: Any, after: Any, given: Exports) -> tuple[str, str]:
-    """Return two differing values as text. Of long ones, only what is around the difference."""
+    """Return two different values as text. Of long values, only the part around the difference is shown."""
     old, new = whole(before, given), whole(after, given)
-    if len(old) <= _LONGEST and len(new) <= _LONGEST:
+    if len(old) <= _MAX_LENGTH and len(new) <= _MAX_LENGTH:
         return old, new
-    begin = _same(old, new)
-    end = _same(old[begin:][::-1], new[begin:][::-1])
-    start = max(0, begin - _AROUND)
+    begin = _common_prefix_length(old, new)
+    end = _common_prefix_length(old[begin:][::-1], new[begin:][::-1])
+    start = max(0, begin - _CONTEXT)
     return tuple(  # type: ignore[return-value]
-        f"{'…' if start else ''}{_short(text[start : len(text) - max(0, end - _AROUND)])}{'…' if end > _AROUND else ''}"
+        f"{'…' if start else ''}{_short(text[start : len(text) - max(0, end - _CONTEXT)])}{'…' if end > _CONTEXT else ''}"
         for text in (old, new)
     )
 
 
-def _same(one: str, other: str) -> int:
-    """Return the length of the common beginning."""
+def _common_prefix_length(one: str, other: str) -> int:
+    """Return the length of the longest common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def is_function(value: Any) -> bool:
-    """Return whether CloudFormation computes the value."""
+    """Return whether the value is an intrinsic function of CloudFormation."""
     return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 25]} … {text[-20:]}"
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 25]} … {text[-20:]}"
 
 
 def _text(value: Any, given: Exports) -> str:
     if isinstance(value, Mapping) and len(value) == 1:
         ((name, inner),) = value.items()
-        if name in _WRITTEN:
-            return _WRITTEN[name](inner, given)
+        if name in _FUNCTION_TEXTS:
+            return _FUNCTION_TEXTS[name](inner, given)
     if isinstance(value, str):
         return value
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-_WRITTEN: Final[Mapping[str, Callable[[Any, Exports], str]]] = {
+_FUNCTION_TEXTS: Final[Mapping[str, Callable[[Any, Exports], str]]] = {
     "Ref": lambda inner, _: str(inner),
     "Fn::GetAtt": lambda inner, _: ".".join(inner) if isinstance(inner, list) else str(inner),
     "Fn::ImportValue": lambda inner, given: given[inner][1] if isinstance(inner, str) and inner in given else str(inner),

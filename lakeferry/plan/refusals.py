@@ -1,4 +1,4 @@
-"""Changes that CloudFormation or Confluent refuses in any case. A plan reports them, and nothing of it is deployed."""
+"""Changes that CloudFormation or Confluent always refuses. A plan reports them, and a plan with such a change isn't deployed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lambdas.confluent import errors
 
 @attrs.frozen
 class Refusal:
-    """`reason` says why the resource can't be changed, and what to do if that depends on the property."""
+    """A change that is refused. `reason` says why, and in some cases what to do."""
 
     resource: TemplateResource
     reason: str
@@ -26,7 +26,7 @@ class Refusal:
 
 
 def find(comparison: Comparison, changes: Sequence[Change]) -> list[Refusal]:
-    """Return what is refused of `changes`."""
+    """Return those of `changes` that are refused."""
     by_confluent = [
         Refusal(change.resource, reason)
         for change in changes
@@ -36,9 +36,9 @@ def find(comparison: Comparison, changes: Sequence[Change]) -> list[Refusal]:
 
 
 def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
-    """Return the replaced and removed resources with a value that other deployed stacks import.
+    """Yield the replaced and removed resources with a value that other deployed stacks import.
 
-    CloudFormation refuses to change such a value, after it has created the new objects.
+    CloudFormation refuses to change such a value, but only after it has created the new objects.
     """
     replaced = {change.resource.id: change.resource for change in changes if change.action is Action.REPLACE}
     removed = {change.resource.id: change.resource for change in changes if change.action in (Action.DELETE, Action.RETAIN)}
@@ -56,11 +56,12 @@ def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterat
 
 
 def _by_confluent(before: TemplateResource, change: Change) -> str:
-    """Return why the resource type refuses the change, as its `update` would; "" if it doesn't."""
+    """Return why the resource type's `update` would refuse the change, "" if it wouldn't."""
     after = change.resource
     edited = any(why.effect is Action.RECREATE and not why.caused_by for why in change.why)
     if after.kind == "flink_statement" and change.action is Action.RECREATE and edited:
-        # Tableflow of a topic that the new template no longer has is disabled after the statement's update, too late for it.
+        # Topics of the deployed statement count too: Tableflow for a topic that is removed is disabled only after the statement's
+        # update, too late for the update to succeed.
         topics = before.properties.get("tableflow_topics") or after.properties.get("tableflow_topics")
         if topics:
             return f"its text can't be changed: Tableflow reads {', '.join(topics)}. {errors.FLINK_TABLEFLOW.remedy}"
@@ -78,7 +79,7 @@ def _by_confluent(before: TemplateResource, change: Change) -> str:
 
 
 def _because_of_tables_and_records(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
-    """Return changed topics whose table would have to be written in another mode, and removed schemas whose topic stays."""
+    """Yield topics whose new cleanup.policy needs another write mode of the table, and removed schemas whose topic stays."""
     wanted = [one for stack in comparison.wanted for one in resources_of(stack.name, stack.template)]
     stay = {(one.kind, str(one.properties.get("topic"))) for one in wanted if comparison.before(one)}
     for change in changes:
@@ -96,8 +97,8 @@ def _because_of_tables_and_records(comparison: Comparison, changes: Sequence[Cha
         if one.kind == "schema" and change.action is Action.DELETE and ("topic", topic) in stay:
             yield Refusal(
                 one,
-                f"topic {topic} stays, and nobody could read its records without the schema. Let Datagen write another topic, or "
-                "remove this one first",
+                f"topic {topic} stays, and nobody could read its records without the schema. Let Datagen write to another topic, "
+                "or remove this topic first",
             )
 
 

@@ -1,4 +1,4 @@
-"""Shows a plan, data loss first, and returns it as a document."""
+"""Show a plan, data loss first, and return it as a JSON document."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from lakeferry.plan.durations import Phase
 from lakeferry.plan.permissions import PermissionChange
 from lakeferry.plan.refusals import Refusal
 
-#: How many created resources of one type are named; the others are counted.
-_NAMED: Final = 4
+#: How many names of created resources of one type are shown; the others are only counted.
+_MAX_NAMES: Final = 4
 _DAY_HOURS: Final = 24
 _ORDER: Final = (CONFLUENT, SNOWFLAKE, AWS)
 _COLUMNS: Final = ["action", "type", "name", "why"]
@@ -25,7 +25,7 @@ _COLUMNS: Final = ["action", "type", "name", "why"]
 
 @attrs.frozen
 class Setting:
-    """A changed output, tag or protection of a stack."""
+    """A changed output or tag of a stack, or its changed termination protection."""
 
     stack: str
     what: str
@@ -35,7 +35,7 @@ class Setting:
 
 @attrs.frozen
 class Plan:
-    """`deployed` are all existing stacks, `removed_from_file` those of them that the deployment file no longer has."""
+    """A plan. `deployed` has all existing stacks, `removed_from_file` those that the deployment file no longer needs."""
 
     prefix: str
     account: str
@@ -55,13 +55,13 @@ class Plan:
 
     @property
     def losses(self) -> list[Change]:
-        """Return the changes that delete data. What is refused deletes nothing."""
+        """Return the changes that delete data, without refused changes, which can't be deployed."""
         refused = {one.resource.id for one in self.refusals}
-        return _graver([change for change in self.changes if change.data_loss and change.resource.id not in refused])
+        return _by_severity([change for change in self.changes if change.data_loss and change.resource.id not in refused])
 
     @property
     def broadened(self) -> list[PermissionChange]:
-        """Return those that allow more in a deployed stack."""
+        """Return the changes of permissions that allow more in a deployed stack."""
         return [one for one in self.permissions if one.broadens and one.stack in self.deployed]
 
     def counts(self, *systems: str) -> Counter[Action]:
@@ -133,7 +133,7 @@ def show_losses(output: Output, plan: Plan) -> None:
 
 
 def show_permissions(output: Output, changes: Iterable[PermissionChange]) -> None:
-    """Show permissions in full: what isn't shown can't be approved."""
+    """Show permissions in full, because users approve them."""
     for one in changes:
         more = " allows more" if one.broadens else ""
         output.print(f"  {one.type.removeprefix('AWS::')} {one.logical_id} in {one.stack}{more}", alarm=one.broadens)
@@ -167,18 +167,18 @@ def _show_system(output: Output, plan: Plan, system: str) -> None:
 
 
 def _rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
-    """Return a row for each group of resources of one type with the same action and reasons."""
+    """Yield a row for each group of resources with the same type, action and reasons."""
     groups: dict[tuple[Action, str, str], list[str]] = {}
-    for change in _graver(changes):
+    for change in _by_severity(changes):
         why = "; ".join(map(str, change.why))
         groups.setdefault((change.action, change.resource.what, why), []).append(change.resource.name)
     for (action, what, why), names in groups.items():
-        shown = names if verbose or action is not Action.CREATE else names[:_NAMED]
+        shown = names if verbose or action is not Action.CREATE else names[:_MAX_NAMES]
         more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
         yield [action.upper() if action.deletes else str(action), what, ", ".join(shown) + more, why]
 
 
-def _graver(changes: Iterable[Change]) -> list[Change]:
+def _by_severity(changes: Iterable[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: GRAVEST.index(change.action))
 
 

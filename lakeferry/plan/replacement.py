@@ -1,7 +1,7 @@
-"""Which changed property replaces which resource, and what is lost with a deleted object.
+"""Which changed property causes which resource to be replaced, and what is lost with a deleted object.
 
-For resource types of AWS, this is the data that ships with the pinned CDK command line and that `cdk diff` uses; for custom
-resources, the property classes of lambdas say it.
+For AWS resource types, the rules come from the data that ships with the pinned CDK CLI and that `cdk diff` uses; for custom
+resources, from the property classes in lambdas.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from lakeferry.plan.templates import TemplateResource
 from lambdas.confluent.flink_sql import normalized
 from lambdas.custom_resources import registry
 
-#: Properties that a vendor can't change, and for which the resource type deletes the object and creates it again under its own
+#: Properties that a vendor can't change. If one changes, the resource type deletes the object and creates it again with the same
 #: name. A test compares them with the types that raise ReplacementRequired.
 RECREATED_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "catalog_integration": ("provider_integration_id",),
     "flink_statement": ("sql", "properties", "catalog", "database"),
-    "snowflake_catalog_integration": (),  # another role, region, account or namespace is another object already
+    "snowflake_catalog_integration": (),  # a new role, region, account or namespace is CREATE_ONLY: a new object
     "snowflake_external_volume": (),  # likewise
     "snowflake_iceberg_table": ("volume", "integration", "table", "namespace"),
     "snowflake_linked_database": ("volume", "integration"),
     "tableflow_topic": ("storage", "bucket", "provider_integration_id"),
 }
-#: What is deleted with an object, by custom resource type or type of AWS.
+#: What is deleted with an object, by custom resource type or AWS resource type.
 _LOST: Final = {
     "environment": "everything in it: its cluster, topics, schemas and statements",
     "kafka_cluster": "all its topics with their records",
@@ -49,7 +49,7 @@ _LOST: Final = {
 _UNDO: Final = "its output topic: undo.sql runs ({undo})"
 _KEY: Final = "the pseudonymisation key: pseudonyms in new files no longer match those in older ones"
 _KEY_TYPES: Final = ("AWS::SecretsManager::Secret", "AWS::KMS::Key")
-#: In the folder of the CDK command line.
+#: The file with the service specification, in the folder of the CDK CLI.
 _SERVICE_SPEC: Final = "db.json.gz"
 _DEPTH: Final = 4
 
@@ -58,7 +58,10 @@ Path = tuple[str, ...]
 
 @attrs.frozen
 class Rule:
-    """Paths of properties. A change of `replaced` creates another object, of `conditional` may; `recreated` deletes first."""
+    """Paths of properties whose change replaces a resource.
+
+    `replaced`: a new object is created. `conditional`: AWS decides whether it is. `recreated`: the old object is deleted first.
+    """
 
     replaced: tuple[Path, ...] = ()
     conditional: tuple[Path, ...] = ()
@@ -66,7 +69,7 @@ class Rule:
 
 
 def rule_of(resource: TemplateResource) -> Rule:
-    """Return the rule of the resource's type. One that is unknown is never replaced."""
+    """Return the rule for the resource's type. Resources of an unknown type count as never replaced."""
     if resource.kind:
         create_only = registry.RESOURCE_TYPES[resource.kind].handler.PROPERTIES.CREATE_ONLY
         recreated = RECREATED_ON.get(resource.kind, ())
@@ -84,7 +87,7 @@ def _of_aws(type: str) -> Rule:
 
 @attrs.frozen
 class _ServiceSpec:
-    """Properties by resource type, and by the id of a nested type."""
+    """The service specification of CDK: properties by resource type, and by the id of a nested type."""
 
     resources: Mapping[str, Mapping[str, Any]]
     types: Mapping[str, Mapping[str, Any]]
@@ -101,7 +104,7 @@ def _service_spec() -> _ServiceSpec:
 
 
 def _paths(spec: Mapping[str, Any], within: Path, depth: int) -> Iterator[tuple[Path, str]]:
-    """Return each path that causes a replacement, with yes or maybe. Lists have no paths: their elements have no names."""
+    """Yield each path that causes a replacement, with "yes" or "maybe". Elements of lists have no names, so no paths."""
     for name, body in spec.items():
         if causes := body.get("causesReplacement"):
             yield (*within, name), causes
@@ -111,14 +114,14 @@ def _paths(spec: Mapping[str, Any], within: Path, depth: int) -> Iterator[tuple[
 
 
 def is_same(resource: TemplateResource, name: str, before: Any, after: Any) -> bool:
-    """Return whether two values mean the same to the resource type. CloudFormation makes strings of numbers."""
+    """Return whether two values mean the same to the resource type. CloudFormation passes numbers as strings."""
     if resource.kind == "flink_statement" and name in ("sql", "undo_sql"):
         return normalized(str(before or "")) == normalized(str(after or ""))
     return bool(as_strings(before) == as_strings(after))
 
 
 def default(resource: TemplateResource, name: str) -> Any:
-    """Return the default of a custom resource's property."""
+    """Return the default of a custom resource's property, None if it has none and for AWS resource types."""
     if not resource.kind:
         return None
     fields = attrs.fields_dict(registry.RESOURCE_TYPES[resource.kind].handler.PROPERTIES)
@@ -129,7 +132,7 @@ def default(resource: TemplateResource, name: str) -> Any:
 
 
 def lost_with(resource: TemplateResource) -> str:
-    """Return what is lost with the object, "" for nothing."""
+    """Return what is lost if the object is deleted, "" for nothing."""
     if resource.kind == "flink_statement" and (undo := resource.properties.get("undo_sql")):
         return _UNDO.format(undo=" ".join(str(undo).split()))
     if resource.type in _KEY_TYPES and resource.stack.endswith("-data"):
@@ -138,7 +141,7 @@ def lost_with(resource: TemplateResource) -> str:
 
 
 def as_strings(value: Any) -> Any:
-    """Return the value with all numbers and booleans as CloudFormation writes them."""
+    """Return the value with all numbers and booleans as strings, as CloudFormation passes them."""
     if isinstance(value, Mapping):
         return {name: as_strings(each) for name, each in value.items()}
     if isinstance(value, list):

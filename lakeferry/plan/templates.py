@@ -1,4 +1,4 @@
-"""A deployment's stacks as CDK synthesises them, and the resources of a template."""
+"""A deployment's stacks as CDK synthesises them, and the resources in their templates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lambdas.custom_resources import registry
 _KINDS: Final = {contract.resource_type(kind): kind for kind in registry.RESOURCE_TYPES}
 _SYSTEMS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
 _RETAINS: Final = ("Retain", "RetainExceptOnCreate")
-#: Properties that name one object among others of its type, beside its logical id.
+#: Properties that can identify an object for users, in addition to its logical id.
 _NAMES: Final = ("topic", "subject", "name", "role", "description")
 
 
@@ -33,7 +33,7 @@ class SynthesizedStack:
 
 @attrs.frozen
 class TemplateResource:
-    """`body` is what the template says of it."""
+    """A resource in a template. `body` is its definition there."""
 
     stack: str
     logical_id: str
@@ -54,7 +54,7 @@ class TemplateResource:
 
     @cached_property
     def kind(self) -> str:
-        """Return the custom resource type, "" for a type of AWS."""
+        """Return the custom resource type, "" for an AWS resource type."""
         return _KINDS.get(self.type, "")
 
     @property
@@ -63,12 +63,15 @@ class TemplateResource:
 
     @property
     def what(self) -> str:
-        """Return its type in words: kafka cluster, or AWS's type without AWS."""
+        """Return the type as text: kafka cluster, or the AWS type without the prefix, like S3::Bucket."""
         return self.kind.removeprefix("snowflake_").replace("_", " ") if self.kind else self.type.removeprefix("AWS::")
 
     @property
     def name(self) -> str:
-        """Return its logical id with what the deployment file calls it. Logical ids of AWS are the same in several stacks."""
+        """Return a name for users: the logical id and the object's name; for an AWS resource, the part and the logical id.
+
+        AWS resources in different stacks can have the same logical id.
+        """
         if not self.kind:
             return f"{self.stack.rpartition('-')[2]}/{self.logical_id}"
         values = (self.properties.get(name) for name in _NAMES)
@@ -95,7 +98,7 @@ def resource_of_event(event: Event) -> TemplateResource:
 
 
 def read_stacks(folder: Path, names: Iterable[str]) -> list[SynthesizedStack]:
-    """Return the stacks of CDK's cloud assembly in the order of `names`."""
+    """Return the stacks with these names from CDK's cloud assembly in `folder`."""
     artifacts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
     stacks = []
     for name in names:

@@ -49,7 +49,7 @@ def _answers(harness: Harness) -> list[str]:
 
 
 def status(harness: Harness) -> list[Check]:
-    """Print the status once trades have flown, for the tutorial. Trades of long ago are all that is wrong."""
+    """Print the status once trades are in the tables, for the tutorial. All that is wrong is that the trades are old."""
     for seconds in _TRADES_FLOW:
         harness.simulators.advance_confluent(seconds)
     harness.simulators.advance_snowflake(_SNOWFLAKE_REFRESH)
@@ -64,7 +64,7 @@ def status(harness: Harness) -> list[Check]:
 
 
 def rotate(harness: Harness) -> list[Check]:
-    """After a rotation: rotate a key by hand, revoke the replaced one, and stop a rotation with Ctrl-C."""
+    """Runs after a rotation: rotate a key by hand, revoke the replaced one, and stop a rotation with Ctrl-C."""
     project = harness.project
     refused = {
         "rotate snowflake --now": (2, "ROTATE-NOT-CONFIRMED"),
@@ -111,7 +111,7 @@ def _interrupted_rotation(harness: Harness, name: str) -> Check:
 
 
 def logs(harness: Harness) -> list[Check]:
-    """After a rotation, and a run of the job that failed."""
+    """Check the logs. Runs after a rotation, and after a run of the job that failed."""
     project = harness.project
     names = project.run("logs")["names"]
     require(names[:2] == ["daily_trades", "confluent"], f"logs lists {names}")

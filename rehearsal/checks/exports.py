@@ -18,7 +18,7 @@ from rehearsal.harness import Check, CheckFailed, Harness, require, until
 EXPORT: Final = "daily_trades"
 _ENDED: Final = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")
 _RUN_SECONDS: Final = 240.0
-#: The export's contract, written independently: dollars from cents, hours of New York.
+#: What the export's contract defines, written independently: dollars from cents, hours of New York.
 _EXPECTED: Final = """
 SELECT symbol, side, hour, count(*), sum(quantity),
        sum(quantity::DECIMAL(18, 0) * price) / 100, min(price) / 100.0, max(price) / 100.0
@@ -76,7 +76,7 @@ def not_twice(harness: Harness) -> list[Check]:
 
 
 def failure_is_mailed(harness: Harness) -> list[Check]:
-    """Deny the job's role its table for one run, as a change by hand would."""
+    """Deny the job's role access to its table for one run, as a manual change would."""
     iam, role = harness.ctx.client("iam"), _role_of_job(harness)
     denied = {"Effect": "Deny", "Action": "glue:GetTable", "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [denied]})

@@ -59,7 +59,7 @@ def deploy(harness: Harness) -> list[Check]:
 
 
 def permissions_are_shown(harness: Harness) -> list[Check]:
-    """Change the file so that roles get permissions, and answer no: they are shown whole, and nothing is changed."""
+    """Change the file so that roles get permissions, and answer no: they are shown in full, and nothing is changed."""
     before = _last_updates(harness)
     with _file(harness, changed(original(harness))):
         code, shown = harness.project.talk("deploy", [(_QUESTION, "no\n")])
@@ -180,7 +180,7 @@ def _last_updates(harness: Harness) -> dict[str, Any]:
 
 
 def synth(harness: Harness, name: str, text: str) -> Cdk:
-    """Synthesise templates of their own from another deployment file of the stage."""
+    """Synthesise separate templates from another deployment file of the stage."""
     folder = harness.out / "deployments" / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{harness.ctx.stage}.toml").write_text(text, encoding="utf-8")

@@ -22,7 +22,7 @@ _AFTER: Final = 60.0
 _FLINK_POLL: Final = 40.0
 _TABLEFLOW_COMMIT: Final = 310.0
 _TABLE: Final = "stock_trades"
-#: About trades up to a moment, so that later ones change nothing.
+#: Asks only about trades before a moment, so that later ones change nothing.
 _QUESTION: Final = (
     "SELECT side, count(*) AS trades, sum(quantity) AS shares FROM {table} WHERE {time} < {moment} GROUP BY side ORDER BY side"
 )
@@ -67,7 +67,7 @@ def _glue_table(harness: Harness, database: str, table: str) -> dict[str, Any] |
 
 
 def same_rows(harness: Harness, moment: datetime) -> list[Check]:
-    """Ask every reader the same question about trades before `moment`, which every table has passed."""
+    """Ask every reader the same question about trades before `moment`. Every table already has all of them."""
     expected = _produced(harness, moment)
     require(len(expected) > 1, f"only {expected} was traded before {moment}")
     answers = {
@@ -84,7 +84,7 @@ def same_rows(harness: Harness, moment: datetime) -> list[Check]:
 
 
 def new_rows(harness: Harness) -> list[Check]:
-    """Check that Snowflake shows later rows after a refresh of its own."""
+    """Check that Snowflake shows later rows after its automatic refresh."""
     reader, table = snowflake_reader(harness), _snowflake_table(harness)
     count = sql.statement("SELECT count(*) FROM {table}", table=table)
     before = int(reader.value(count))

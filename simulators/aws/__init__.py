@@ -1,4 +1,4 @@
-"""The embedded AWS: MiniStack in a process of its own, patched where it is laxer than AWS.
+"""The embedded AWS: MiniStack in its own process, patched where it differs from AWS.
 
-`server.EmbeddedAws` starts and stops it; `launcher` is what runs inside its process.
+`server.EmbeddedAws` starts and stops it; `launcher` runs inside its process.
 """

@@ -1,4 +1,4 @@
-"""`python -m simulators.aws --port N`: the embedded AWS by hand, in the environment .venv-aws."""
+"""Runs the embedded AWS from the command line, in .venv-aws: `python -m simulators.aws --port N`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = vars(_parser().parse_args(arguments))
     as_json = given.pop("json")
     stdout = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what MiniStack prints belongs to the log
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # MiniStack's own output goes to the log on standard error
 
     def announce(credentials: dict[str, Any]) -> None:
         stdout.write((json.dumps(credentials) if as_json else _sentence(credentials)) + "\n")
@@ -34,10 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = cli.parser("simulators.aws", "The embedded AWS (MiniStack).", 4566)
-    parser.add_argument("--state-dir", type=Path, help="keep everything there, also for the next start")
-    parser.add_argument("--scratch", type=Path, help="for temporary files; removed at the end")
-    parser.add_argument("--iam", action="store_true", help="enforce policies; test/test is the account's root")
-    parser.add_argument("--stock", action="store_true", help="leave the patches out")
+    parser.add_argument("--state-dir", type=Path, help="directory that keeps all state for the next start")
+    parser.add_argument("--scratch", type=Path, help="directory for temporary files; deleted when the server stops")
+    parser.add_argument("--iam", action="store_true", help="enforce IAM policies; the keys test/test are the root user's")
+    parser.add_argument("--stock", action="store_true", help="run MiniStack without the patches")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""What MiniStack's request handlers return, and what provisioners of CloudFormation types make of it."""
+"""Responses of MiniStack's request handlers, and calls to them by provisioners of CloudFormation resource types."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Provisioned = tuple[str, dict[str, Any]]
 
 
 class ProvisioningFailed(Exception):
-    """The service's refusal, which becomes the reason of the resource's failure."""
+    """The service refused the call. The message becomes the ResourceStatusReason of the failed resource."""
 
 
 def call_service(service: str, operation: str, *given: Any) -> dict[str, Any]:
-    """Return the service's answer. Raises ProvisioningFailed if it refuses."""
+    """Call a handler of MiniStack's service and return its response. Raises ProvisioningFailed if the service refuses."""
     status, _, body = getattr(ministack(f"services.{service}"), operation)(*given)
     answer: dict[str, Any] = json.loads(body or b"{}")
     if status >= 400:
@@ -41,7 +41,7 @@ def call_service(service: str, operation: str, *given: Any) -> dict[str, Any]:
 
 
 def typed(value: Any) -> Any:
-    """Parse a number or boolean, which templates may give as strings."""
+    """Convert a string with an integer or boolean, as templates may have, and return all other values unchanged."""
     if value in ("true", "false"):
         return value == "true"
     return int(value) if isinstance(value, str) and value.isdigit() else value

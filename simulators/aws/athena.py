@@ -1,15 +1,15 @@
-"""Run one Athena query, in a process of its own in the project's environment: `python -m simulators.aws.athena`.
+"""Runs one Athena query, in its own process in the project's environment: `python -m simulators.aws.athena`.
 
 The process has the caller's AWS credentials in its environment. DuckDB reads Iceberg tables of the Glue Data Catalog with
 them, so IAM decides on every Glue and S3 call of a query, as it does for Athena. Standard input and output carry lines of JSON:
 
     in   the fields of Query
-    out  {"type": "DML", "subtype": "SELECT"}, or {"malformed": reason} and the end
-    in   any line: run it
+    out  {"type": "DML", "subtype": "SELECT"}; or {"malformed": reason}, and the process ends
+    in   any line, which starts the query
     out  {"state": "SUCCEEDED", "columns": …, "rows": …, "scanned": bytes}, or another state with a "reason"
 
-The process ends with its standard input. Stricter than Athena: it runs only SELECT, SHOW TABLES and DESCRIBE, on Iceberg tables
-and their "$snapshots".
+The process ends when its standard input ends. Stricter than Athena, it runs only SELECT, SHOW TABLES and DESCRIBE, on Iceberg
+tables and their "$snapshots".
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SHOW_TABLES: Final = re.compile(rf"\s*SHOW\s+TABLES(?:\s+IN\s+{_DATABASE})?\s*;
 _DESCRIBE: Final = re.compile(rf"\s*(?:DESCRIBE|DESC)\s+(?:{_DATABASE}\.)?{_TABLE}\s*;?\s*", re.IGNORECASE)
 _NOT_SIMULATED: Final = "NOT_SUPPORTED: not simulated"
 _UNKNOWN_COLUMN: Final = re.compile(r"Column '(?:[^']*\.)?\"?([^'\"]+)\"?' could not be resolved|Unknown column: \"?([^\".]+)")
-#: How GetQueryResults names a type of DuckDB's, and its precision.
+#: By DuckDB type: the type name and precision in GetQueryResults.
 _TYPES: Final = {
     "BOOLEAN": ("boolean", 0), "TINYINT": ("tinyint", 3), "SMALLINT": ("smallint", 5), "INTEGER": ("integer", 10),
     "BIGINT": ("bigint", 19), "HUGEINT": ("bigint", 19), "FLOAT": ("float", 17), "DOUBLE": ("double", 17), "DATE": ("date", 0),
@@ -67,7 +67,7 @@ FROM (SELECT unnest((content->'snapshots')::JSON[]) AS s FROM read_text({locatio
 
 
 class Query(NamedTuple):
-    """One StartQueryExecution. `output` is the S3 URL of the result without its suffix; `put` has PutObject's encryption."""
+    """One StartQueryExecution. `output`: S3 URL of the result without suffix; `cutoff`: bytes; `put`: encryption."""
 
     sql: str
     database: str
@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def parse(sql: str) -> exp.Query | re.Match[str]:
-    """Return a SELECT, or the match of SHOW or DESCRIBE. Raises Malformed."""
+    """Return the syntax tree of a SELECT, or the match of SHOW TABLES or DESCRIBE. Raises Malformed."""
     if match := _SHOW_TABLES.fullmatch(sql) or _DESCRIBE.fullmatch(sql):
         return match
     try:
@@ -161,7 +161,7 @@ def _outcome(query: Query, statement: exp.Query | re.Match[str]) -> dict[str, An
 
 
 class Engine:
-    """DuckDB over the Glue Data Catalog, with the credentials of the environment. All methods raise Failed."""
+    """Runs queries on tables of the Glue Data Catalog in DuckDB, with the environment's credentials. Methods raise Failed."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -209,7 +209,7 @@ class Engine:
         return Result(columns, [_texts(row, columns, 3 if only_snapshots else 6) for row in rows], scanned)
 
     def _bind_tables(self, tree: exp.Query) -> tuple[dict[str, dict[str, str]], bool]:
-        """Make a view for each table of the statement and put its name there. Return the views' columns by name."""
+        """Replace each table by a view. Return each view's columns, and whether all tables are $snapshots."""
         schemas: dict[str, dict[str, str]] = {}
         kinds = set()
         common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
@@ -250,7 +250,7 @@ class Engine:
         return str(parameters["metadata_location"])
 
     def _view(self, name: str, location: str, *, snapshots: bool) -> dict[str, str]:
-        """Create the view and return DuckDB's types by column, in lower case as Athena has them."""
+        """Create the view. Return DuckDB's types by column name, in lower case as in Athena."""
         source = _SNAPSHOTS if snapshots else "SELECT * FROM iceberg_scan({location})"
         try:
             self._connection.execute(f'CREATE VIEW "{name}" AS {source.format(location=_literal(location))}')
@@ -273,7 +273,7 @@ def _glue_errors(not_found: str) -> Iterator[None]:
 
 
 def _translate(tree: exp.Query, schemas: dict[str, dict[str, str]]) -> str:
-    """Return DuckDB's SQL. Columns without a name are called by their position. Raises Failed for an unknown column."""
+    """Return DuckDB's SQL. Columns without a name get one by position (_col0). Raises Failed for an unknown column."""
     for select in tree.find_all(exp.Select):
         for number, each in enumerate(select.expressions):
             if not isinstance(each, exp.Alias | exp.Column | exp.Dot) and not each.is_star:
@@ -326,13 +326,13 @@ def _texts(row: Sequence[Any], columns: list[Column], digits: int) -> list[str |
 
 
 def _shortest(value: float) -> float:
-    """Return the number with the fewest digits that is this value in four bytes."""
+    """Return the number with the fewest digits that equals `value` as a 32-bit float."""
     numbers = (float(f"{value:.{digits}g}") for digits in range(1, 10))
     return next((number for number in numbers if struct.pack("f", number) == struct.pack("f", value)), value)
 
 
 def text(value: Any, digits: int = 6) -> str:  # noqa: PLR0911  (one line for each kind of value)
-    """Return a value as Athena writes it. `digits` are those of a second's fraction."""
+    """Return a value as Athena writes it, with `digits` digits for fractions of a second."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -368,7 +368,7 @@ def _java_number(value: float) -> str:
 
 
 def _write(query: Query, result: Result) -> None:
-    """Put the result and its description into the bucket. Athena doesn't document the format of its own description."""
+    """Write the result and its .metadata file to S3. That file is JSON: Athena's own format is not documented."""
     url = f"{query.output}.{'csv' if result.header else 'txt'}"
     if result.header:
         header: list[str | None] = [column.name for column in result.columns]

@@ -1,4 +1,4 @@
-"""The controls of the embedded AWS, which its patches add: at /_simulator, where no service of AWS's answers."""
+"""Control endpoints that the patches add to the embedded AWS, under /_simulator, which no AWS service uses."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _waiting: set[Control] = set()
 
 
 def register(method: str, path: str, *, waits: bool = False) -> Callable[[Control], Control]:
-    """Decorate what answers at /_simulator<path>.
+    """Decorate the function that answers at /_simulator<path>.
 
-    It runs in the server's own thread, where it must not wait for anything; with `waits`, in one of its own.
+    It runs in the server's event loop, so it must not block. With `waits`, it runs in a worker thread and may.
     """
 
     def add(given: Control) -> Control:
@@ -30,7 +30,7 @@ def register(method: str, path: str, *, waits: bool = False) -> Callable[[Contro
 
 
 class Controls:
-    """Stands in front of `app`."""
+    """ASGI middleware that answers the control endpoints and passes all other requests to `app`."""
 
     def __init__(self, app: App) -> None:
         self._app = app

@@ -1,6 +1,7 @@
-"""Trying again what a target refused, and the queue for what can't be delivered at all.
+"""Delivers to targets with retries, and sends what can't be delivered to a dead-letter queue.
 
-The pauses between tries are short: AWS waits up to a day. Limits on tries and age hold as given.
+The pauses between attempts are short, whereas AWS retries for up to a day. RetryPolicy's limits on retries and age apply
+unchanged.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from simulators.aws.hooks import in_background
 from simulators.aws.identity import Credentials, client, endpoint
 
-#: Missing permissions, a missing target, a call that no repetition makes right.
-_FINAL: Final = frozenset(
+#: Errors that a retry can't fix: missing permissions, a missing target, an invalid call.
+_PERMANENT_ERRORS: Final = frozenset(
     {
         "AccessDenied",
         "AccessDeniedException",
@@ -37,7 +38,7 @@ _DEFAULT_AGE: Final = 86400
 
 
 class Undelivered(Exception):
-    """What the target answered: an error code and a sentence."""
+    """The delivery failed, with the target's error code and message."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -46,7 +47,7 @@ class Undelivered(Exception):
 
 
 class Policy(NamedTuple):
-    """As in a target's RetryPolicy."""
+    """A target's RetryPolicy: the number of retries, and the maximum age of the event in seconds."""
 
     retries: int
     age: float
@@ -59,7 +60,7 @@ class Policy(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Of one try, or of the last: `exhausted` names the limit that ended it, and is empty where none was reached."""
+    """The outcome of attempt number `tries`. `goes_on`: another follows. `exhausted`: the limit that was reached, if any."""
 
     tries: int
     answer: Any = None
@@ -68,7 +69,7 @@ class Outcome(NamedTuple):
     exhausted: str = ""
 
     def attributes(self, **others: str) -> dict[str, dict[str, str]]:
-        """Return the attributes of the message in the dead-letter queue."""
+        """Return the attributes of the message for the dead-letter queue."""
         assert self.error is not None
         answer = {"ERROR_CODE": self.error.code, "ERROR_MESSAGE": self.error.message, "RETRY_ATTEMPTS": str(self.tries - 1)}
         answer |= {"EXHAUSTED_RETRY_CONDITION": self.exhausted} if self.exhausted else {}
@@ -76,17 +77,17 @@ class Outcome(NamedTuple):
 
 
 def deliver(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outcome], None]) -> Outcome:
-    """Try once and return the outcome. If another try is due, a thread goes on; `bury` gets what failed permanently."""
+    """Make one attempt and return its outcome. Retries run in a thread. `bury` gets the outcome of a permanent failure."""
     began = time.monotonic()
     first = _try(attempt, 1, policy, began)
     if first.goes_on:
-        in_background(_go_on, attempt, policy, bury, began)
+        in_background(_retry, attempt, policy, bury, began)
     elif first.error:
         bury(first)
     return first
 
 
-def _go_on(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outcome], None], began: float) -> None:
+def _retry(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outcome], None], began: float) -> None:
     pause, tries, last = _FIRST_PAUSE, 2, Outcome(1, goes_on=True)
     while last.goes_on:
         time.sleep(pause)
@@ -100,7 +101,7 @@ def _try(attempt: Callable[[int], Any], number: int, policy: Policy, began: floa
     try:
         return Outcome(number, answer=attempt(number))
     except Undelivered as error:
-        if error.code in _FINAL:
+        if error.code in _PERMANENT_ERRORS:
             return Outcome(number, error=error)
         if number > policy.retries:
             return Outcome(number, error=error, exhausted="MaximumRetryAttempts")
@@ -110,7 +111,7 @@ def _try(attempt: Callable[[int], Any], number: int, policy: Policy, began: floa
 
 
 def bury_in(queue_arn: str, credentials: Credentials, body: str, attributes: dict[str, dict[str, str]]) -> None:
-    """Send it as a message with attributes. If that fails, it is lost, as on AWS; the log has the reason."""
+    """Send a message to the dead-letter queue. If that fails, the message is lost, as on AWS; the log has the reason."""
     _, _, _, _, account, name = queue_arn.split(":")
     url = f"{endpoint()}/{account}/{name}"
     try:

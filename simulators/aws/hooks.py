@@ -1,6 +1,6 @@
-"""Replace functions of MiniStack. Every hook is checked before the first function is replaced.
+"""Replaces functions of MiniStack. All hooks are checked before the first function is replaced.
 
-A replacement gets the original function as its first argument: it can call it, refuse before the call, or change the answer.
+A replacement gets the original function as its first argument: it can call it, refuse the request, or change the response.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Answer = tuple[int, dict[str, str], Any]
 Original = Callable[..., Answer]
 Replacement = Callable[..., Any]
 Naming = Callable[[str, bytes], str | None]
-#: Has MiniStack answer the request.
+#: Calls MiniStack's own handler of the request.
 OriginalRequest = Callable[[], Coroutine[Any, Any, Answer]]
 Handler = Callable[[OriginalRequest, "Request"], Awaitable[Answer]]
-#: The function in which MiniStack decides which resource a call concerns.
+#: MiniStack's function that returns the ARN of the resource that a call needs permission on.
 _RESOURCE_ARN = (
     "ministack.core.iam_actions",
     "extract_resource_arn",
@@ -31,7 +31,7 @@ _RESOURCE_ARN = (
 
 
 class Request(NamedTuple):
-    """A request as MiniStack's services get it. Names of headers are lower case."""
+    """A request as MiniStack's services get it. Header names are in lower case."""
 
     method: str
     path: str
@@ -46,7 +46,7 @@ class Request(NamedTuple):
 
 
 class HookMissing(Exception):
-    """MiniStack is not built as the patches expect. The message names the hook."""
+    """MiniStack lacks a function that a patch replaces, or its parameters have changed. The message names it."""
 
 
 class Hook(NamedTuple):
@@ -74,7 +74,7 @@ _ADVICE = "Pin the MiniStack version that the patches were written for, or rewri
 
 
 class ProvisionerHook(NamedTuple):
-    """One verb of a CloudFormation type. `original`: MiniStack has it, and the replacement gets it as its first argument."""
+    """The create, update or delete of a CloudFormation type. `original`: MiniStack has it; the replacement's first argument."""
 
     resource_type: str
     verb: str
@@ -90,7 +90,7 @@ class ProvisionerHook(NamedTuple):
 
 
 class EntryHook(NamedTuple):
-    """A function in a table of a module."""
+    """A function in a module-level dictionary."""
 
     module: str
     table: str
@@ -110,7 +110,7 @@ class EntryHook(NamedTuple):
 
 
 class Patch:
-    """One difference between MiniStack and AWS: its name, and the functions that remove it."""
+    """One difference between MiniStack and AWS: its name, and the replacement functions that remove it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -118,7 +118,7 @@ class Patch:
         self._replacements: dict[Hook, Replacement] = {}
 
     def provisions(self, resource_type: str, verb: str, *, original: bool = False) -> Callable[[Replacement], Replacement]:
-        """Decorate the `create`, `update` or `delete` of a CloudFormation type. `original`: it replaces one of MiniStack's."""
+        """Decorate the `create`, `update` or `delete` of a CloudFormation type. `original`: it replaces MiniStack's own."""
 
         def register(replacement: Replacement) -> Replacement:
             self.in_tables[ProvisionerHook(resource_type, verb, original)] = replacement
@@ -145,7 +145,7 @@ class Patch:
         return register
 
     def handles(self, module: str, options: str = "") -> Callable[[Handler], Handler]:
-        """Decorate the handler of all requests to the service of this module. `options` are further parameters."""
+        """Decorate the handler of all requests to a service. `options` names further parameters of its handle_request."""
 
         def register(handler: Handler) -> Handler:
             async def handle(original: Callable[..., Coroutine[Any, Any, Answer]], *args: Any, **kwargs: Any) -> Answer:
@@ -157,9 +157,9 @@ class Patch:
         return register
 
     def names_resources(self, service: str) -> Callable[[Naming], Naming]:
-        """Decorate the function that names the resource that IAM checks for a call of a JSON service, from its target and body.
+        """Decorate the function that returns the resource on which IAM checks the permission for a call of a JSON service.
 
-        It returns the last part of the ARN, or None to leave the decision to MiniStack.
+        It gets the X-Amz-Target header and the body. It returns the last part of the ARN, or None for MiniStack's own ARN.
         """
 
         def register(naming: Naming) -> Naming:
@@ -191,12 +191,12 @@ def _resource_arn(  # noqa: PLR0917  (MiniStack's own parameters)
 
 
 def in_background(work: Callable[..., object], *args: Any) -> None:
-    """Run it in a thread with the account and region of this request. The server's own thread can't wait for a call to itself."""
+    """Run `work` in a thread, with the request's account and region. The event loop can't wait for a call to this server."""
     threading.Thread(target=contextvars.copy_context().run, args=(work, *args), daemon=True).start()
 
 
 def apply(patches: Iterable[Patch]) -> None:
-    """Apply every patch, or none. Of two on one hook, the later one is called first."""
+    """Apply all patches, or none. Of two patches of one function, the later one is called first. Raises HookMissing."""
     applied = list(patches)
     functions = [pair for patch in applied for pair in patch]
     entries = [pair for patch in applied for pair in patch.in_tables.items()]
@@ -213,7 +213,7 @@ def apply(patches: Iterable[Patch]) -> None:
 
 
 def provisioners() -> dict[str, dict[str, Any]]:
-    """Return CloudFormation's verbs by type.
+    """Return the provisioners of CloudFormation types: by type, the functions
 
     create(logical_id, props, stack_name), update(id, old, new, stack_name) and delete(id, props).
     """

@@ -1,6 +1,7 @@
-"""How services of the embedded AWS act: under a role that trusts them, or as themselves where a resource's policy lets them in.
+"""Credentials and permission checks for services of the embedded AWS, which call other services.
 
-Calls of theirs come in over HTTP like everybody's, so that policies, faults and limits hold for them too.
+They act under a role that trusts them, or as a service principal that a resource-based policy allows. Their calls are HTTP
+requests like those of other clients, so that policies, injected faults and limits apply to them too.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from simulators.aws import settings
 from simulators.aws.hooks import ministack
 
 _TRIES: Final = 4
-_making: Final = threading.Lock()
+_client_lock: Final = threading.Lock()
 
 
 class Refused(Exception):
-    """A role that doesn't trust the service, or isn't there."""
+    """The role doesn't exist, or doesn't trust the service."""
 
 
 class Credentials(NamedTuple):
-    """Temporary ones of a role, or the root's."""
+    """Temporary credentials of a role, or the root user's."""
 
     access_key_id: str
     secret_access_key: str
@@ -45,9 +46,9 @@ def endpoint() -> str:
 
 
 def client(service: Any, credentials: Credentials, *, tries: int = _TRIES) -> Any:
-    """Return a boto3 client. Nobody may wait for its calls in the server's own thread."""
+    """Return a boto3 client of this server. Don't call it in the event loop's thread: the server couldn't answer."""
     config = Config(retries={"total_max_attempts": tries}, request_checksum_calculation="when_required", proxies={})
-    with _making:  # boto3's session is not for several threads at once
+    with _client_lock:  # boto3's default session is not thread-safe
         return boto3.client(
             service,
             region_name=settings.REGION,
@@ -60,7 +61,7 @@ def client(service: Any, credentials: Credentials, *, tries: int = _TRIES) -> An
 
 
 def assume(role_arn: str, service: str, session_name: str, *, source_arn: str | None = None) -> Credentials:
-    """Assume the role as `service`, for the account, and for `source_arn` if the service sends it. Raises Refused."""
+    """Assume the role as `service`, with aws:SourceAccount, and with aws:SourceArn if given. Raises Refused."""
     if not _enforced():
         return ROOT
     if not trusts(role_arn, service, source_arn):
@@ -80,7 +81,7 @@ def assume(role_arn: str, service: str, session_name: str, *, source_arn: str | 
 
 
 def of_function(config: dict[str, Any]) -> Credentials:
-    """Those that Lambda gives to a function."""
+    """Return the credentials that Lambda gives to a function."""
     if not _enforced():
         return ROOT
     created = ministack("core.lambda_runtime").execution_credentials(config)
@@ -88,7 +89,7 @@ def of_function(config: dict[str, Any]) -> Credentials:
 
 
 def trusts(role_arn: str, service: str, source_arn: str | None) -> bool:
-    """Return whether the role's trust policy lets the service in, which then speaks for its account. True where IAM is off."""
+    """Return whether the role's trust policy allows the service with aws:SourceAccount. True if IAM is not enforced."""
     if not _enforced():
         return True
     role = ministack("services.iam")._roles.get(role_arn.rpartition("/")[2])
@@ -100,7 +101,7 @@ def trusts(role_arn: str, service: str, source_arn: str | None) -> bool:
 
 
 def lets_in(policy: Any, service: str, action: str, resource: str, source_arn: str) -> bool:
-    """Return whether a resource's own policy allows a service to do this. True where IAM is off."""
+    """Return whether a resource-based policy allows the service to do this. True if IAM is not enforced."""
     if not _enforced():
         return True
     context = _as_service(action, resource, source_arn)
@@ -109,7 +110,7 @@ def lets_in(policy: Any, service: str, action: str, resource: str, source_arn: s
 
 
 def may(role_arn: str, action: str, resource: str) -> bool:
-    """Return whether the role's own policies allow this. True where IAM is off."""
+    """Return whether the role's identity-based policies allow this. True if IAM is not enforced."""
     if not _enforced():
         return True
     evaluator = ministack("core.iam_evaluator")
@@ -143,7 +144,10 @@ def _as_service(action: str, resource: str, source_arn: str | None) -> Any:
 
 
 def _for_service(document: Any, service: str) -> dict[str, Any]:
-    """Return the statements that name the service, as if they named everybody: MiniStack lets any service pass for the root."""
+    """Return the statements that name the service, with Principal `*`.
+
+    They are filtered here because MiniStack's matcher lets any service principal match an account's root.
+    """
     read = json.loads(document) if isinstance(document, str) else document or {}
     statements = read.get("Statement", [])
     named = ministack("core.iam_evaluator")._service_principal_matches

@@ -1,7 +1,8 @@
-"""What the process of a Glue job run starts with: it runs the job's script, and ends with the server that began it.
+"""The main program of a Glue job run: runs the job's script, and ends when the server that started it ends.
 
-Called by its path, in the interpreter of jobs: `python -S job_driver.py REASON SCRIPT ARGUMENT…`. Standard library only, and
-nothing of this project can be imported, as on Glue. Why a run failed goes to the file REASON, in Glue's words.
+It is started by its path with the interpreter of the job: `python -S job_driver.py REASON SCRIPT ARGUMENT…`. It uses only the
+standard library: as on Glue, this project can't be imported. If the run fails, the file REASON gets the text of Glue's
+ErrorMessage.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def main() -> int:
 
 
 def _ended(ended: SystemExit, reason: Path) -> int:
-    """AWS doesn't document what a script that exits with 0 counts as. It fails here, so that no script relies on success."""
+    """Return the exit code after sys.exit. AWS doesn't document whether sys.exit(0) is a success, so here it fails the run."""
     reason.write_text(f"SystemExit: {ended.code}")
     if isinstance(ended.code, int):
         return ended.code or 1
@@ -41,7 +42,7 @@ def _ended(ended: SystemExit, reason: Path) -> int:
 
 
 def _end_with_parent() -> None:
-    """End with the parent, which holds the other end of standard input and writes nothing."""
+    """End when the parent ends. The parent holds the other end of the pipe at standard input, and writes nothing to it."""
     pipe = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -1,6 +1,6 @@
-"""The process of a Glue job run: the script and zips that came from S3, in the interpreter of jobs, with Java, Iceberg and Spark.
+"""Starts the process of a Glue job run: its script and zips, with the Python, Java, Spark and Iceberg of its GlueVersion.
 
-What Glue brings along comes from settings; what the job brings along comes from its arguments. Of this project it sees nothing.
+`settings` defines what Glue provides; the job's arguments define the rest. The process can't import this project.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 
 from simulators.aws import settings
 
-#: What a laptop needs and Glue has by itself.
-_SPARK: Final = {
+#: Spark settings that are needed on one machine, but not in Glue.
+_SPARK_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -26,24 +26,24 @@ _SPARK: Final = {
 }
 _MEMORY: Final = "640m"
 _CORES: Final = 2
-# A job is short, so compiling less, and later, than Java does by default saves processor time.
+# Jobs are short, so a JIT compiler that compiles less, and later, than by default saves CPU time.
 _JAVA_OPTIONS: Final = (
     "-XX:+UseSerialGC",
     *("-XX:MaxInlineLevel=9", "-XX:FreqInlineSize=150", "-XX:InlineSmallCode=1000"),
     *("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000"),
     *("-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000"),
 )
-# Without the logs, a JVM that finds the archive of classes unfit would say so each time.
-_QUIET: Final = ("-Xlog:disable", "-Xlog:all=off")
+# Turns off the JVM's logs, with which a JVM that can't use the class data sharing (CDS) archive reports this at every start.
+_NO_JVM_LOGS: Final = ("-Xlog:disable", "-Xlog:all=off")
 _DRIVER: Final = Path(__file__).with_name("job_driver.py")
 
 
 class NotSetUp(Exception):
-    """Something that `make setup` brings is missing."""
+    """A part that the run needs is not installed, or its GlueVersion is not supported."""
 
 
 class Script(NamedTuple):
-    """Files of a run in its own folder, and the arguments that Glue gives to the script."""
+    """The files of a run, in its own folder, and the arguments that Glue passes to the script."""
 
     glue_version: str
     folder: Path
@@ -60,14 +60,14 @@ class Script(NamedTuple):
         return self.folder / "error"
 
     def reason(self) -> str:
-        """Why it failed, as far as it could say so itself."""
+        """Return why the run failed, if job_driver.py could write it; else an empty string."""
         file = self.folder / "reason"
         return file.read_text() if file.exists() else ""
 
 
 @contextmanager
 def started(job: Script, aws: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the process, and leave nothing of it at the end, or once this process ends. Raises NotSetUp."""
+    """Start the process. Its process group is killed at the end, or when this process ends. Raises NotSetUp."""
     words = [word for name, value in job.arguments.items() for word in (name, value)]
     command: list[str | Path] = [_python(job.glue_version), "-S", _DRIVER, job.folder / "reason", job.script, *words]
     environment = {**_environment(job), **aws}
@@ -88,7 +88,7 @@ def started(job: Script, aws: Mapping[str, str]) -> Iterator[subprocess.Popen[by
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the whole group: a JVM outlives its driver for a moment."""
+    """Kill the whole process group: the JVM outlives the driver's Python for a moment."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -113,7 +113,7 @@ def _environment(job: Script) -> dict[str, str]:
         "SPARK_LOCAL_IP": settings.HOST,
         "SPARK_LOCAL_DIRS": str(scratch),
         "JAVA_HOME": str(_java(packages)),
-        # Not --jars: those load through a class loader of Spark's own, and slowly.
+        # Not --jars: Spark loads those with its own class loader, which is slow.
         "SPARK_DIST_CLASSPATH": os.pathsep.join(map(str, _jars(jars))),
         "SPARK_SUBMIT_OPTS": shlex.join(_java_options(scratch, jars)),
         "PYSPARK_SUBMIT_ARGS": shlex.join(_submit(job.arguments)),
@@ -121,17 +121,17 @@ def _environment(job: Script) -> dict[str, str]:
 
 
 def _python(glue_version: str) -> Path:
-    """Return the interpreter that has the Spark of this version of Glue."""
+    """Return the interpreter that has the Spark of this Glue version."""
     python = settings.GLUE_PYTHON.get(glue_version)
     if python is None:
-        raise NotSetUp(f"it runs jobs of Glue {' and '.join(settings.GLUE_PYTHON)}, not of {glue_version}")
+        raise NotSetUp(f"it can run jobs of Glue {' and '.join(settings.GLUE_PYTHON)}, not of {glue_version}")
     if not python.exists():
         raise NotSetUp(f"{python.parents[1].name} is missing. Run `python3.11 -m lakeferry.local.bootstrap glue6`")
     return python
 
 
 def _jars(folder: Path) -> list[Path]:
-    """Return the jars in the order that the archive of classes has them in: it fits no other."""
+    """Return the JARs in the order in which the CDS archive was made: Java rejects it for another class path."""
     jars = sorted(folder.glob("*.jar"), reverse=True)
     if not jars:
         raise NotSetUp("Iceberg's jars are missing. Run `make setup`")
@@ -139,7 +139,7 @@ def _jars(folder: Path) -> list[Path]:
 
 
 def _worker_python(folder: Path, python: Path) -> Path:
-    """Return the Python of Spark's workers, which start without site as well: this project is installed there."""
+    """Return the Python of Spark's workers. It also starts without `site`, with which it could import this project."""
     wrapper = folder / "worker-python"
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(python))} -S "$@"\n')
     wrapper.chmod(0o700)
@@ -147,16 +147,16 @@ def _worker_python(folder: Path, python: Path) -> Path:
 
 
 def _java_options(scratch: Path, jars: Path) -> list[str]:
-    """Return the options of Java beside those that the job brings in its `--conf`."""
+    """Return the JVM options in addition to those in the job's `--conf`."""
     archive = sorted(jars.glob("classes-*.jsa"), key=lambda file: file.stat().st_mtime)
-    shared = [*_QUIET, f"-XX:SharedArchiveFile={archive[-1]}"] if archive else []
+    shared = [*_NO_JVM_LOGS, f"-XX:SharedArchiveFile={archive[-1]}"] if archive else []
     return [*_JAVA_OPTIONS, f"-Djava.io.tmpdir={scratch}", *shared]
 
 
 def _submit(arguments: Mapping[str, str]) -> list[str]:
-    """Return the arguments of spark-submit. `--conf` holds several settings, with ` --conf ` between them."""
+    """Return the arguments of spark-submit. The job's `--conf` can have several settings, separated by ` --conf `."""
     given = [setting.strip() for setting in arguments.get("--conf", "").split(" --conf ") if setting.strip()]
-    pairs = [*[f"{name}={value}" for name, value in _SPARK.items()], *given]
+    pairs = [*[f"{name}={value}" for name, value in _SPARK_SETTINGS.items()], *given]
     return [
         *("--master", f"local[{_CORES}]", "--driver-memory", _MEMORY),
         *[word for pair in pairs for word in ("--conf", pair)],
@@ -165,7 +165,7 @@ def _submit(arguments: Mapping[str, str]) -> list[str]:
 
 
 def _java(packages: Path) -> Path:
-    """Return a Java of the version that Glue runs: its file `release` has the version."""
+    """Return the home of a Java of the version that Glue runs, according to its file `release`."""
     on_path = shutil.which("java")
     homes = [
         *([Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []),

@@ -1,7 +1,7 @@
-"""Carry out one run of a Glue job, from its role to its last event, and send its lines to CloudWatch Logs under its role.
+"""Carries out one run of a Glue job under the job's role, and sends its output to CloudWatch Logs.
 
-Output goes to <prefix>/output and errors to <prefix>/error, each in a stream named after the run. A group that isn't there is
-created if the role may. What the role may not write is lost, and the run goes on.
+Standard output goes to the log group <prefix>/output and standard error to <prefix>/error, each in a stream named after the
+run. A missing log group is created if the role allows it. Output that the role may not write is lost, and the run continues.
 """
 
 from __future__ import annotations
@@ -22,41 +22,49 @@ from simulators.aws import identity, job_process, settings
 from simulators.aws.delivery import undelivered
 
 SERVICE: Final = "glue.amazonaws.com"
-_LOOK_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 0.5
 _log: Final = logging.getLogger("lakeferry.glue")
-#: Each takes a JVM of its own.
+#: Limits the concurrent runs: each has its own JVM.
 _slots: Final = threading.BoundedSemaphore(settings.JOBS_AT_ONCE)
 
 
 class Failed(Exception):
-    """Why a run failed, in the words of its ErrorMessage."""
+    """The run failed. The message becomes its ErrorMessage."""
 
 
 class JobRun:
-    """`record` is what GetJobRun answers; this class keeps it up to date. `on_end` is called at the end."""
+    """`record` is the JobRun of GetJobRun, which this class keeps up to date. `on_end` is called when the run has ended."""
 
     def __init__(
         self, job: dict[str, Any], record: dict[str, Any], arguments: dict[str, str], on_end: Callable[[], None]
     ) -> None:
         self.record = record
         self._job, self._arguments, self._on_end = job, arguments, on_end
-        self._asked = ""
+        self._requested_state = ""
 
     def ask_to_end(self, state: str) -> None:
-        """Stopped, or out of time."""
-        self._asked = self._asked or state
+        """Request the run's end in `state`, STOPPED or TIMEOUT. The first request counts."""
+        self._requested_state = self._requested_state or state
 
     def carry_out(self) -> None:
         folder = Path(tempfile.mkdtemp(prefix="glue-run-"))
         try:
-            with _slots:
-                state, message = self._result(folder)
-        except Exception as error:  # whatever it was: a run ends, or its job could never start again
-            _log.exception("a job run ended unforeseen")
+            state, message = self._result_in_slot(folder)
+        except Exception as error:  # every run must end, or its job could never start again
+            _log.exception("a job run failed unexpectedly")
             state, message = "FAILED", f"The embedded AWS failed: {error}"
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         self._end(state, message)
+
+    def _result_in_slot(self, folder: Path) -> tuple[str, str]:
+        while not _slots.acquire(timeout=_POLL_SECONDS):
+            if self._requested_state:
+                return self._requested_result()
+        try:
+            return self._result(folder)
+        finally:
+            _slots.release()
 
     def _result(self, folder: Path) -> tuple[str, str]:
         try:
@@ -67,7 +75,7 @@ class JobRun:
         except Failed as failed:
             return "FAILED", str(failed)
         except (job_process.NotSetUp, OSError) as error:
-            return "FAILED", f"The embedded AWS could not start it: {error}"
+            return "FAILED", f"The embedded AWS could not start the run: {error}"
 
     def _run(self, script: job_process.Script, credentials: identity.Credentials) -> tuple[str, str]:
         tails = self._tails(script, credentials)
@@ -78,19 +86,22 @@ class JobRun:
         for tail in tails:
             tail.ship(all_of_it=True)
         if code is None:
-            return self._asked, {"TIMEOUT": "Job run timed out"}.get(self._asked, "")
+            return self._requested_result()
         return ("FAILED", script.reason() or f"Command failed with exit code {code}") if code else ("SUCCEEDED", "")
 
+    def _requested_result(self) -> tuple[str, str]:
+        return self._requested_state, {"TIMEOUT": "Job run timed out"}.get(self._requested_state, "")
+
     def _watched(self, process: subprocess.Popen[bytes], tails: list[Tail]) -> int | None:
-        """Return the exit code, or None where it did not end by itself."""
+        """Return the exit code, or None if the run was stopped or timed out."""
         deadline = time.monotonic() + 60 * self.record["Timeout"]
         while True:
             try:
-                return process.wait(_LOOK_SECONDS)
+                return process.wait(_POLL_SECONDS)
             except subprocess.TimeoutExpired:
                 if time.monotonic() > deadline:
                     self.ask_to_end("TIMEOUT")
-                if self._asked:
+                if self._requested_state:
                     return None
             for tail in tails:
                 tail.ship()
@@ -114,7 +125,7 @@ class JobRun:
 
 
 def _role_arn(job: dict[str, Any]) -> str:
-    """Glue takes a role's name too."""
+    """Return the ARN of the job's role, for which Glue also accepts a name."""
     role = str(job["Role"])
     return role if role.startswith("arn:") else f"arn:aws:iam::{settings.ACCOUNT}:role/{role}"
 
@@ -122,7 +133,7 @@ def _role_arn(job: dict[str, Any]) -> str:
 def _fetched(
     folder: Path, job: dict[str, Any], arguments: dict[str, str], credentials: identity.Credentials
 ) -> job_process.Script:
-    """Download what the role may read, and nothing else. Raises Failed."""
+    """Download the script and the zips of --extra-py-files with the role's credentials. Raises Failed."""
     client = identity.client("s3", credentials)
     zips = [each for each in arguments.get("--extra-py-files", "").split(",") if each]
     script = _fetch(client, job["Command"]["ScriptLocation"], folder / "script")
@@ -149,7 +160,7 @@ _LINE_BYTES: Final = 200_000
 
 
 class Tail:
-    """One file, shipped as far as its lines are complete."""
+    """Sends the lines of a growing file to a log stream, once they are complete."""
 
     def __init__(self, file: Path, group: str, stream: str, credentials: identity.Credentials) -> None:
         self._file, self._group, self._stream, self._credentials = file, group, stream, credentials

@@ -1,7 +1,7 @@
-"""Runs in .venv-aws, inside the process that becomes the embedded AWS: checks, patches and starts MiniStack.
+"""Checks, patches and starts MiniStack inside the process of the embedded AWS, in .venv-aws.
 
-MiniStack reads its environment when it is imported, so that is set first, from nothing: what a user's shell happens to
-hold can't reach it. It serves on 127.0.0.1 only and connects to nothing.
+MiniStack reads environment variables when it is imported, so the whole environment is replaced before that. Of the user's
+environment, only PATH and JAVA_HOME remain. The server listens on 127.0.0.1 only and connects to no other host.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAIN = Hook("ministack.app", "main", ())
 
 
 class StartFailed(Exception):
-    """One sentence: why there is no server, and what to do."""
+    """The server can't start. The message says why, and what to do."""
 
 
 class Options(NamedTuple):
@@ -49,7 +49,7 @@ class Options(NamedTuple):
 
 
 def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
-    """Serve until SIGTERM; `announce` gets the address and credentials once it answers.
+    """Serve until SIGTERM. When the server is ready, call `announce` with its address and credentials.
 
     Raises StartFailed and HookMissing.
     """
@@ -58,11 +58,11 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
         threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
     with ExitStack() as stack:
         listener = stack.enter_context(_bound(options.port))
-        scratch = stack.enter_context(_removed_at_the_end(options.scratch))
+        scratch = stack.enter_context(_scratch_folder(options.scratch))
         if options.state_dir is not None:
-            stack.enter_context(_held(options.state_dir))
+            stack.enter_context(_locked(options.state_dir))
         port: int = listener.getsockname()[1]
-        _become(environment(port, scratch, options.state_dir, options.iam))
+        _replace_environment(environment(port, scratch, options.state_dir, options.iam))
         require_version(importlib.metadata.version("ministack"))
         serving = Patch("launcher")
         ready = partial(announce, _credentials(port, options))
@@ -73,11 +73,11 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
         try:
             main()
         finally:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one is not to keep us from tidying up
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second SIGTERM must not interrupt the cleanup
 
 
 def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> dict[str, str]:
-    """Return all of the server's environment. S3 keeps bodies in files with and without a state directory."""
+    """Return the server's complete environment. S3 stores object bodies in files, with or without a state directory."""
     data = state_dir or scratch
     return {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -93,7 +93,8 @@ def environment(port: int, scratch: Path, state_dir: Path | None, iam: bool) -> 
         "LAMBDA_EXECUTOR": "local",
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
-        # Custom resources are polled after a fiftieth of the usual pause. With 0, tries run out before a vendor is done.
+        # Step Functions waits, which pace the polling of custom resources, last 1/50 of their time.
+        # With 0, the attempts run out before a vendor is done.
         "SFN_WAIT_SCALE": "0.02",
         "S3_PERSIST": "1",
         "S3_DATA_DIR": str(data / "s3"),
@@ -116,11 +117,11 @@ def require_version(installed: str) -> None:
         raise StartFailed(f"MiniStack is {installed}, the patches are for {pinned}. Run `make setup`")
 
 
-def _become(wanted: Mapping[str, str]) -> None:
+def _replace_environment(wanted: Mapping[str, str]) -> None:
     os.environ.clear()
     os.environ.update(wanted)
-    tempfile.tempdir = None  # it may be remembered from the environment of before
-    sys.argv = ["ministack"]  # MiniStack reads it
+    tempfile.tempdir = None  # it may be cached from the previous environment
+    sys.argv = ["ministack"]  # MiniStack parses it
 
 
 def _credentials(port: int, options: Options) -> dict[str, Any]:
@@ -137,7 +138,7 @@ def _credentials(port: int, options: Options) -> dict[str, Any]:
 
 @contextmanager
 def _bound(port: int) -> Iterator[socket.socket]:
-    """Bind the port; the server listens on it. Between the two nobody else can take it."""
+    """Bind the port. The server listens on this socket, so no other process can take the port in between."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -148,7 +149,7 @@ def _bound(port: int) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def _removed_at_the_end(given: Path | None) -> Iterator[Path]:
+def _scratch_folder(given: Path | None) -> Iterator[Path]:
     scratch = given or Path(tempfile.mkdtemp(prefix="lakeferry-aws-"))
     try:
         yield scratch
@@ -157,10 +158,10 @@ def _removed_at_the_end(given: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _held(state_dir: Path) -> Iterator[None]:
+def _locked(state_dir: Path) -> Iterator[None]:
     """Lock the directory against other servers, and check that its files can be read.
 
-    MiniStack starts empty where it can't read its state, and overwrites it at the end.
+    If MiniStack can't read its state, it starts empty and overwrites the state when it stops.
     """
     state_dir.mkdir(parents=True, exist_ok=True)
     with (state_dir / "lock").open("w") as lock:

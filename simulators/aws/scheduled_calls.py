@@ -1,7 +1,7 @@
-"""Schedules of EventBridge Scheduler: when each is due, in its own time zone, and the call that it makes under its role.
+"""EventBridge Scheduler: when a schedule is due in its time zone, and the call that it makes under its role.
 
-Where clocks go forward, a time that doesn't exist is skipped; where they go back, a time that comes twice counts once, the
-first time (EventBridge Scheduler User Guide, schedule types, daylight saving time).
+A local time that doesn't exist because clocks go forward is skipped. A local time that occurs twice because they go back
+counts once, the first time. Source: EventBridge Scheduler User Guide, schedule types, daylight saving time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from simulators.aws.hooks import ministack
 
 SERVICE: Final = "scheduler.amazonaws.com"
 _UNIVERSAL: Final = re.compile(r"arn:aws:scheduler:::aws-sdk:(\w+):(\w+)")
-#: Scheduler uses the names of the SDK for Java; these differ in boto3.
+#: Scheduler uses the service names of the SDK for Java. These have another name in boto3.
 _BOTO_NAMES: Final = {"sfn": "stepfunctions", "eventbridge": "events"}
 
 
@@ -68,7 +68,7 @@ class Occurrence:
 
 
 def call(occurrence: Occurrence) -> Outcome:
-    """Make the first try, and return its outcome."""
+    """Make the first attempt and return its outcome. Retries run in a thread."""
     action = _action(occurrence)
 
     def attempt(number: int) -> Any:
@@ -88,7 +88,7 @@ def _action(occurrence: Occurrence) -> Callable[[int], Any]:
         return lambda number: _universal(occurrence, universal[1], universal[2], number)
     if arn.split(":")[2] == "lambda":
         return lambda number: _function(occurrence, number)
-    return lambda _: _by_stock(occurrence)
+    return lambda _: _by_ministack(occurrence)
 
 
 def _universal(occurrence: Occurrence, service: str, action: str, number: int) -> Any:
@@ -105,15 +105,15 @@ def _function(occurrence: Occurrence, number: int) -> Any:
     return {"StatusCode": answer["StatusCode"]}
 
 
-def _by_stock(occurrence: Occurrence) -> Any:
-    """Have MiniStack call a target that no schedule of ours has; it asks no role."""
+def _by_ministack(occurrence: Occurrence) -> Any:
+    """Let MiniStack call a type of target that Lakeferry's schedules don't have. MiniStack doesn't assume the role."""
     target = {**occurrence.target, "Input": occurrence.input()}
     event = {"Source": "aws.scheduler", "DetailType": "Scheduled Event", "Detail": "{}"}
     ministack("services.eventbridge")._invoke_target(target, event, occurrence.schedule)
 
 
 def bury(occurrence: Occurrence, outcome: Outcome) -> None:
-    """Under the schedule's role as well: where that may not send to the queue, the occurrence is lost."""
+    """Send the occurrence to the dead-letter queue, under the schedule's role. Without permission, it is lost."""
     queue = (occurrence.target.get("DeadLetterConfig") or {}).get("Arn")
     if not queue:
         return
@@ -135,7 +135,7 @@ _AT = re.compile(r"at\((.+)\)")
 
 
 def next_due(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
-    """Return the first time later than `after`, in UTC; None where there is none any more."""
+    """Return the first due time later than `after`, in UTC; None if there is none."""
     start, end = (moment(schedule.get(name)) for name in ("StartDate", "EndDate"))
     if start is not None and after < start:
         after = start - timedelta(seconds=1)
@@ -144,7 +144,7 @@ def next_due(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
 
 
 def moment(value: Any) -> datetime | None:
-    """Parse a date, which comes as seconds or as text in ISO 8601."""
+    """Parse a time, given as seconds since 1970 or as ISO 8601 text, which is in UTC if it has no offset."""
     if value is None:
         return None
     if isinstance(value, int | float):
@@ -170,7 +170,7 @@ def _next(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
 
 
 def _next_by_cron(expression: str, zone: ZoneInfo, after: datetime) -> datetime | None:
-    """Return the next time. MiniStack's cron has no zones: it gets the time of the wall clock as if it were UTC."""
+    """Return the next due time. MiniStack's cron has no time zones, so it is given the local time as if it were UTC."""
     events = ministack("services.eventbridge")
     fields = events._parse_cron_fields(expression)
     wall = after.astimezone(zone).replace(tzinfo=UTC)

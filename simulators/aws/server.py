@@ -1,4 +1,4 @@
-"""Starts the embedded AWS in a process of its own and stops it, whatever happens. Standard library only."""
+"""Starts the embedded AWS in its own process, and always stops it. Uses only the standard library."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ AWS_PYTHON = processes.ROOT / ".venv-aws" / "bin" / "python"
 
 
 class EmbeddedAwsFailed(Exception):
-    """It is not there, did not start, or died: with the last lines that it logged."""
+    """The embedded AWS is not installed, is not running, or did not start (then the message has its last log lines)."""
 
 
 class EmbeddedAws:
-    """`with EmbeddedAws() as aws:` runs one on a free loopback port; several can run side by side.
+    """`with EmbeddedAws() as aws:` starts one on a free loopback port; several can run at the same time.
 
-    With `state_dir`, a later one on the same directory has the same buckets, objects, tables and secrets; they are
-    written there at an orderly stop, which includes the death of this process.
-    With `iam`, policies are enforced. `stock` leaves our patches out.
+    `state_dir` keeps buckets, objects, tables and secrets for the next start with the same directory. They are written
+    when the server stops within the grace period, also if it stops because this process ended.
+    `iam` enforces IAM policies. `stock` runs MiniStack without the patches.
     """
 
     def __init__(
@@ -88,13 +88,13 @@ class EmbeddedAws:
         return self._process.pid
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return `base` (for example os.environ) without its own AWS settings, and with what makes a client come here."""
+        """Return `base` (for example os.environ) with its AWS_* variables replaced by those of a client of this server."""
         kept = {name: value for name, value in (base or {}).items() if not name.upper().startswith("AWS_")}
         keys = {"AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY}
         return kept | keys | settings.client_environment(self.url)
 
     def _stop(self) -> None:
-        """Stop the server, which writes its state if it stops in time."""
+        """Stop the server. It writes its state if it ends within the grace period."""
         process, self._process = self._process, None
         try:
             if process is not None:

@@ -1,1 +1,1 @@
-"""What all simulators share: servers, controls, time, faults on the wire, processes."""
+"""Shared by all simulators: web server, control endpoints, clock, fault injection, processes."""

@@ -1,4 +1,4 @@
-"""How the vendors' simulators use the embedded AWS: credentials of a session, roles that are assumed, and what AWS refuses."""
+"""Access of the vendors' simulators to the embedded AWS: session credentials, role assumption, and refused calls."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-#: A vendor's principals stand under a path of their own, so that they aren't mistaken for the customer's.
+#: The IAM path of a vendor's principals, which tells them apart from the customer's.
 VENDOR_PATH: Final = "/vendor/"
-#: The inline policy of a vendor's principal, so that it can be deleted again.
+#: The name of the inline policy of a vendor's principal, by which it can be deleted again.
 POLICY: Final = "assume"
 _CONFIG: Final = Config(request_checksum_calculation="when_required", retries={"total_max_attempts": 2})
 DENIED: Final = ("AccessDenied", "AccessDeniedException", "403", "Forbidden")
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class AwsRefused(Exception):
-    """AWS refused, or can't be reached. `code` is AWS's own, or the name of botocore's exception."""
+    """AWS refused the call, or can't be reached. `code` is AWS's error code, or the name of botocore's exception."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class Access:
         return _client(self, service)
 
     def properties(self) -> dict[str, str]:
-        """Return them as PyIceberg's FileIO, and any client of an Iceberg REST catalog, takes them."""
+        """Return the credentials as properties of PyIceberg's FileIO, which clients of an Iceberg REST catalog use too."""
         token = {"s3.session-token": self.token} if self.token else {}
         return {
             "s3.endpoint": self.endpoint,
@@ -61,7 +61,7 @@ class Access:
         return attrs.evolve(self, key=answer["AccessKeyId"], secret=answer["SecretAccessKey"], token=answer["SessionToken"])
 
 
-@lru_cache(maxsize=64)  # making one takes longer than most calls
+@lru_cache(maxsize=64)  # creating a client takes longer than most calls
 def _client(access: Access, service: Any) -> Any:
     return boto3.client(
         service,
@@ -75,7 +75,7 @@ def _client(access: Access, service: Any) -> Any:
 
 
 def refused(call: Callable[..., T], *arguments: Any, **named: Any) -> T:
-    """Return what `call` returns. Raises AwsRefused where AWS refuses or can't be reached."""
+    """Return what `call` returns. Raises AwsRefused if AWS refuses or can't be reached."""
     try:
         return call(*arguments, **named)
     except ClientError as error:
@@ -86,6 +86,6 @@ def refused(call: Callable[..., T], *arguments: Any, **named: Any) -> T:
 
 
 def allow(actions: str | Sequence[str], *, principal: str = "", resource: str = "") -> str:
-    """Return a policy of one statement: of `principal` for a trust, on `resource` otherwise."""
+    """Return a policy document of one Allow statement: a trust policy for `principal`, or a policy on `resource`."""
     target = {"Principal": {"AWS": principal}} if principal else {"Resource": resource}
     return json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": actions} | target]})

@@ -1,4 +1,4 @@
-"""The command line that all simulators share. Standard library only."""
+"""The command-line options that all simulators share. Uses only the standard library."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ EXIT_NOT_STARTED: Final = 3
 
 def parser(module: str, description: str, port: int) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
-    parser.add_argument("--port", type=int, default=port, help=f"0 picks a free one (default: {port})")
-    parser.add_argument("--json", action="store_true", help="print one line of JSON once it answers")
+    parser.add_argument("--port", type=int, default=port, help=f"port to listen on; 0 picks a free one (default: {port})")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON when the server is ready")
     parser.add_argument("--stop-with-stdin", action="store_true", help="stop when standard input ends")
     return parser
 
@@ -24,9 +24,9 @@ def vendor_parser(module: str, description: str, port: int) -> argparse.Argument
     """Return a parser with the options of a vendor's simulator: time, AWS, region and seed."""
     result = parser(module, description, port)
     result.add_argument("--time-scale", type=float, default=1.0, metavar="X", help="time runs X times as fast (default: 1)")
-    result.add_argument("--aws", metavar="URL", help="an embedded AWS, started with --iam, that tables are in")
+    result.add_argument("--aws", metavar="URL", help="the embedded AWS that holds the tables; start it with --iam")
     result.add_argument("--region", help="default: that of the embedded AWS")
-    result.add_argument("--seed", type=int, help="the same names in every run")
+    result.add_argument("--seed", type=int, help="seed of generated names; the same seed gives the same names")
     return result
 
 
@@ -41,5 +41,5 @@ def port_taken(port: int, error: OSError) -> str:
 
 
 def stop_with_stdin() -> None:
-    """From a thread of its own: end this process when its parent does."""
+    """End this process when its parent ends. A thread watches for that."""
     threading.Thread(target=processes.end_with_parent, daemon=True).start()

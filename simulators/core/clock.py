@@ -1,7 +1,7 @@
-"""The simulator's one clock. Time runs `scale` times as fast as outside, and can be advanced; nothing ever sleeps.
+"""The clock of a simulator. It runs `scale` times as fast as real time and can be advanced; nothing ever sleeps.
 
-What the vendor does by itself (a cluster that becomes ready, a connector that produces) is an action with a due time.
-Due actions run, in their order, before the next call is served.
+What a vendor does in the background (a cluster becomes ready, a connector produces records) is an action with a due time.
+Due actions run in the order of their due times, before the next call is served.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Action = Callable[[], object]
 
 
 class Clock:
-    """Seconds since 1970 UTC. With `scale` 0 it stands still between calls of `advance`."""
+    """All times are seconds since 1970 UTC. With `scale` 0, only `advance` changes the time."""
 
     def __init__(self, scale: float = 1.0, start: float | None = None) -> None:
         if scale < 0:
@@ -30,7 +30,7 @@ class Clock:
         self._order = itertools.count()
 
     def now(self) -> float:
-        """While a due action runs, the time at which it was due."""
+        """Return the current time; while a due action runs, the time at which it was due."""
         if self._acting_at is not None:
             return self._acting_at
         return self._present()
@@ -39,7 +39,7 @@ class Clock:
         return self._start + self._advanced + (time.monotonic() - self._began) * self._scale
 
     def text(self, moment: float | None = None) -> str:
-        """RFC 3339, microseconds, UTC."""
+        """Return `moment`, by default now, as RFC 3339 text in UTC, with microseconds unless they are 0."""
         return datetime.fromtimestamp(self.now() if moment is None else moment, UTC).isoformat().replace("+00:00", "Z")
 
     def advance(self, seconds: float) -> None:
@@ -52,15 +52,15 @@ class Clock:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing is due, now or ever."""
+        """Return whether no action is scheduled."""
         return not self._due
 
     def catch_up(self) -> None:
-        """For an action that does in one go what was due since: from here on, it acts in the present."""
+        """Set the time of the running action to the present, for an action that does everything since its due time at once."""
         self._acting_at = self._present()
 
     def run_due(self) -> None:
-        """Run the actions that are due, and further ones that they add, once their time has come."""
+        """Run all due actions, including those that they schedule if these are due too."""
         now = self.now()
         try:
             while self._due and self._due[0][0] <= now:

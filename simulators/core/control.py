@@ -1,6 +1,6 @@
-"""What people and tests ask of a simulator itself: below /_simulator, where no API of the vendor answers.
+"""Control endpoints, with which people and tests control a simulator, under /_simulator, which no vendor API uses.
 
-Standard library only: the embedded AWS has no web framework of ours.
+Uses only the standard library, because .venv-aws doesn't have the other simulators' web framework.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Request(NamedTuple):
-    """A call of a control."""
+    """A request to a control endpoint."""
 
     query: Mapping[str, str]
     body: bytes
 
     def document(self) -> Any:
-        """Return the body's JSON. Raises ValueError."""
+        """Return the body's JSON; {} for an empty body. Raises ValueError."""
         return json.loads(self.body or b"{}")
 
 
@@ -49,14 +49,14 @@ def as_html(page: str) -> Response:
 
 
 def find(controls: Controls, method: str, path: str) -> Control:
-    """Return the control at `path`, which begins with PREFIX. An unknown one answers with those that there are."""
+    """Return the control at `path`, which begins with PREFIX. For an unknown path, return one that answers 404."""
     known = ", ".join(" ".join(key) for key in sorted(controls))
     missing = as_json({"error": f"no such control. There are: {known}"}, 404)
     return controls.get((method, path.removeprefix(PREFIX)), lambda _: missing)
 
 
 def run(control: Control, request: Request) -> Response:
-    """Run the control. What it can't use is answered with 400 and the reason."""
+    """Run the control. A request that it can't use is answered with 400 and the reason."""
     try:
         return control(request)
     except (ValueError, TypeError, LookupError) as error:

@@ -1,27 +1,28 @@
-"""Faults on the wire, the same for every simulator: an ASGI middleware that is controlled over HTTP.
+"""Fault injection for all simulators: an ASGI middleware that is controlled over HTTP.
 
     PUT    /_simulator/faults          {"rules": [{"fault": "error", "path": "/bucket/*", "nth": 2, "status": 503}, …]}
-    GET    /_simulator/faults          rules with how often each matched and hit, answers held now, trace of all calls
-    POST   /_simulator/faults/release  lets held answers go on
-    DELETE /_simulator/faults          no rules, empty trace, nothing held
+    GET    /_simulator/faults          rules with their counts of matches and hits, number of held answers, trace of calls
+    POST   /_simulator/faults/release  sends the held answers
+    DELETE /_simulator/faults          removes the rules, clears the trace, sends the held answers
 
-A rule matches a call by `method`, `path`, `query` and `headers` (globs; the last two by name), and hits the `nth` call
-that it matches, then each `every`-th one after it, `times` in all (0: without end). Its `fault` is one of
+A rule matches calls by `method`, `path`, `query` and `headers` (globs; the last two map a name to a glob). It hits the
+`nth` call that it matches, and after that every `every`-th one, `times` calls in all (0: no limit). Its `fault` is one of
 
-    error              an answer of its own, and no effect
-    effect_then_error  the effect, then an answer of its own
-    reset              the connection is reset, and no effect
-    effect_then_reset  the effect, then the connection is reset
-    hang               the effect; the answer's body is held at `after_bytes` until released
-    truncate           the effect; the connection is closed at `after_bytes` of the answer's body
-    cut                the effect; a whole answer whose body ends at `after_bytes` (without it: in its middle)
-    stale              the answer to the last call with the same method and URL since the rule was set
-    empty_list         the effect; the answer's JSON list under `list_field` is empty
-    repeat_item        the effect; its first item comes twice
+    error              the call has no effect; the answer is the rule's
+    effect_then_error  the call has its effect; the answer is the rule's
+    reset              the call has no effect; the connection is reset
+    effect_then_reset  the call has its effect; the connection is reset
+    hang               the call has its effect; the answer's body is held at `after_bytes` until it is released
+    truncate           the call has its effect; the connection is closed at `after_bytes` of the answer's body
+    cut                the call has its effect; the answer is complete, but its body ends at `after_bytes` (default: half)
+    stale              the call has no effect; the answer is that of the last call with the same method and URL since the
+                       rule was set. Without such an answer, the rule changes nothing
+    empty_list         the call has its effect; the JSON list at `list_field` of the answer is empty
+    repeat_item        the call has its effect; that list has its first item twice
 
-An answer of its own has `status`, `reply_headers` and `body`, or in place of a body a `shape` with `code` and `message`.
-Calls to paths that begin with /_ are neither counted nor hit. Without rules nothing is buffered, and a call costs one
-entry in the trace. Standard library only.
+The rule's answer has `status`, `reply_headers` and `body`. Without `body`, it is an error with `code` and `message` in
+the format `shape`. Calls to paths that begin with /_ are neither counted nor hit. Without rules nothing is buffered, and
+a call only adds an entry to the trace. Uses only the standard library.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _CODES = {
     503: "SlowDown",
 }
 
-#: Content type and text of an error in the words of S3, of AWS's JSON services, of a plain API, and of a proxy.
+#: Content type and body of an error of S3, of AWS's JSON services, of a plain JSON API, and of a proxy.
 SHAPES: dict[str, Callable[[str, str], tuple[str, str]]] = {
     "s3": lambda code, message: (
         "application/xml",
@@ -65,7 +66,7 @@ SHAPES: dict[str, Callable[[str, str], tuple[str, str]]] = {
 
 
 class Call(NamedTuple):
-    """A request as rules and the trace see it: not its body, and in the trace not its headers."""
+    """The parts of a request that rules match. The trace has them without the headers."""
 
     method: str
     path: str
@@ -83,7 +84,7 @@ class Call(NamedTuple):
 
 @dataclass
 class Rule:
-    """`seen` and `hits` count from the moment it was set."""
+    """`seen` and `hits` count the calls that it matched and hit since it was set."""
 
     fault: str
     method: str = "*"
@@ -129,7 +130,7 @@ class Rule:
 
 
 class Exchange(NamedTuple):
-    """A call that a rule hits, and what a fault may do with it."""
+    """A call that a rule hits, with all that a fault needs to answer it."""
 
     rule: Rule
     app: App
@@ -141,7 +142,7 @@ class Exchange(NamedTuple):
     last_answer: list[Message]
 
     async def effect(self) -> list[Message]:
-        """Return the app's answer, kept from the client."""
+        """Call the app, and return its answer without sending it to the client."""
         messages: list[Message] = []
 
         async def keep(message: Message) -> None:
@@ -151,7 +152,7 @@ class Exchange(NamedTuple):
         return messages
 
     async def up_to_limit(self, beyond: Send) -> None:
-        """Send the app's answer; what of its body lies beyond `after_bytes` goes to `beyond`."""
+        """Send the app's answer up to `after_bytes` of its body, and the rest to `beyond`."""
         left = self.rule.after_bytes or 0
 
         async def counted(message: Message) -> None:
@@ -179,7 +180,7 @@ async def _effect_then_error(exchange: Exchange) -> None:
 
 
 async def _reset(exchange: Exchange) -> None:
-    """ASGI has no message for it: the server's own transport is behind its `send` (Hypercorn, Uvicorn)."""
+    """Reset the connection. ASGI has no message for this, so the transport is taken from the server's `send`."""
     owner: Any = exchange.connection
     while (owner := getattr(owner, "__self__", None)) is not None:
         transport = getattr(getattr(owner, "writer", owner), "transport", None)
@@ -211,7 +212,7 @@ async def _hang(exchange: Exchange) -> None:
 
 
 async def _truncate(exchange: Exchange) -> None:
-    """Begin the answer and never finish it: the server closes its connection."""
+    """Begin the answer and don't complete it, so that the server closes the connection."""
 
     async def dropped(message: Message) -> None:
         pass
@@ -265,7 +266,7 @@ FAULTS: dict[str, Callable[[Exchange], Awaitable[None]]] = {
 
 
 def read_rules(text: bytes) -> list[Rule]:
-    """Read the rules. Raises ValueError with a sentence that names what is wrong."""
+    """Read the rules. Raises ValueError, which says what is wrong."""
     known = {each.name for each in fields(Rule)} - {"seen", "hits"}
     rules = []
     for given in json.loads(text)["rules"]:
@@ -276,12 +277,14 @@ def read_rules(text: bytes) -> list[Rule]:
             raise ValueError(
                 f"no fault {rule.fault!r} in shape {rule.shape!r}. Faults: {', '.join(FAULTS)}; shapes: {', '.join(SHAPES)}"
             )
+        if rule.every < 1:
+            raise ValueError("every must be at least 1")
         rules.append(rule)
     return rules
 
 
 class FaultInjector:
-    """Stands in front of `app`."""
+    """ASGI middleware in front of `app`."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -296,7 +299,7 @@ class FaultInjector:
         if scope["type"] == "http" and path.startswith(control.PREFIX + _PATH):
             await self._control(scope["method"] + path.removeprefix(control.PREFIX + _PATH), receive, send)
         elif scope["type"] == "http" and not path.startswith("/_"):
-            await self._meet(scope, receive, send)
+            await self._handle(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -320,27 +323,27 @@ class FaultInjector:
             self._released.set()
             self._released = asyncio.Event()
 
-    async def _meet(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def _handle(self, scope: Message, receive: Receive, send: Send) -> None:
         call = Call.of(scope)
         entry: dict[str, Any] = {"call": str(call), "operation": call.headers.get("x-amz-target", "")}
         self._trace.append(entry)
 
-        async def noting(message: Message) -> None:
+        async def recording(message: Message) -> None:
             if message["type"] == "http.response.start":
                 entry["status"] = message["status"]
             await send(message)
 
         matching = [rule for rule in self._rules if rule.matches(call)]
-        # A list, not a generator: every rule that matches counts the call, also after the one that hits it.
+        # A list, not a generator: every matching rule must count the call, also those after the first that hits it.
         hits = [rule for rule in matching if rule.count()]
         if hits:
             entry["fault"] = hits[0].fault
             last = self._answers.get(str(call), [])
-            await FAULTS[hits[0].fault](Exchange(hits[0], self._app, scope, receive, noting, send, self._hold, last))
+            await FAULTS[hits[0].fault](Exchange(hits[0], self._app, scope, receive, recording, send, self._hold, last))
         elif any(rule.fault == "stale" for rule in matching):
-            await self._app(scope, receive, self._remembering(str(call), noting))
+            await self._app(scope, receive, self._recording_answer(str(call), recording))
         else:
-            await self._app(scope, receive, noting)
+            await self._app(scope, receive, recording)
 
     async def _hold(self) -> None:
         self._held += 1
@@ -349,7 +352,7 @@ class FaultInjector:
         finally:
             self._held -= 1
 
-    def _remembering(self, call: str, send: Send) -> Send:
+    def _recording_answer(self, call: str, send: Send) -> Send:
         kept = self._answers[call] = []
 
         async def keep_and_send(message: Message) -> None:
@@ -360,13 +363,13 @@ class FaultInjector:
 
 
 class FaultClient:
-    """The fault injector of the simulator at `url`."""
+    """A client of the fault injector in the simulator at `url`."""
 
     def __init__(self, url: str) -> None:
         self._url = url
 
     def rule(self, *rules: dict[str, Any]) -> None:
-        """Replace all rules by these. Raises urllib.error.HTTPError where one is not a rule."""
+        """Replace all rules by these. Raises urllib.error.HTTPError if one is not valid."""
         control.call(self._url, "PUT", _PATH, {"rules": rules})
 
     def state(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""A stand-in in a process of its own: started, known by one line of JSON, stopped, ended with its parent.
+"""Starts a simulator in its own process, reads the line of JSON that announces it, and stops it.
 
-Standard library only.
+Uses only the standard library.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LOG_LINES: Final = 15
 
 
 class NotStarted(Exception):
-    """`what` happened instead of an announcement, and the `last` lines that it logged."""
+    """The process made no announcement: `what` it did instead, and the `last` lines of its log."""
 
     def __init__(self, what: str, last: Sequence[str]) -> None:
         super().__init__(what)
@@ -29,7 +29,7 @@ class NotStarted(Exception):
 
 
 def start(command: Sequence[str], log: IO[bytes], environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """Start the command in a session of its own, which Ctrl-C in this terminal does not reach: `stop` ends it in order."""
+    """Start the command in a new session, which Ctrl-C in this terminal doesn't reach, so that `stop` can end it cleanly."""
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -42,7 +42,7 @@ def start(command: Sequence[str], log: IO[bytes], environment: Mapping[str, str]
 
 
 def announcement(process: subprocess.Popen[bytes], log: IO[bytes]) -> dict[str, Any]:
-    """Return its first line. Raises NotStarted."""
+    """Return the JSON in the first line of its output. Raises NotStarted if it ends or takes longer than START_SECONDS."""
     assert process.stdout is not None
     with process.stdout as stdout:
         answered, _, _ = select.select([stdout], [], [], START_SECONDS)
@@ -56,7 +56,7 @@ def announcement(process: subprocess.Popen[bytes], log: IO[bytes]) -> dict[str, 
 
 
 def stop(process: subprocess.Popen[bytes], grace: float) -> None:
-    """First asked to stop, so that it can tidy up; its process group is killed where it does not within `grace` seconds."""
+    """Send SIGTERM, so that the process can clean up. If it doesn't end within `grace` seconds, kill its process group."""
     try:
         process.terminate()
         process.wait(grace)
@@ -72,7 +72,7 @@ def stop(process: subprocess.Popen[bytes], grace: float) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process with its parent, which holds the other end of standard input and writes nothing."""
-    while os.read(0, 4096):  # not sys.stdin.buffer: its lock would hold up the end of the process
+    """Wait until standard input ends, as it does with the parent, then end this process. The parent writes nothing to it."""
+    while os.read(0, 4096):  # not sys.stdin.buffer: its lock would delay the end of the process
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""The web server of the vendors' simulators: bound ports, one call at a time, controls, and a context manager for tests."""
+"""The web server of the vendors' simulators: sockets, one call at a time, control endpoints, a context manager for tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Simulation(Protocol):
-    """What a simulator holds. `reset` replaces everything by a new, empty account."""
+    """The state of a simulator. `reset` replaces it by a new, empty account."""
 
     @property
     def clock(self) -> Clock: ...
@@ -39,13 +39,13 @@ class Simulation(Protocol):
 
 
 class Application:
-    """Serves one call at a time, in a thread of its own, so that a call that waits for AWS doesn't block the others' bytes.
+    """Serves one call at a time, in a worker thread, so that a call that waits for AWS doesn't block other connections.
 
-    A subclass has the API: `respond` answers a call, also one on which the simulator itself fails. Controls are
+    A subclass implements the API: `respond` must answer every call, even if the simulator itself fails. The controls are
 
         GET  /_simulator        {"now": time, "objects": {type: [names]}}
-        POST /_simulator/clock  {"advance": seconds}; answers as GET
-        POST /_simulator/reset  answers the new account's credentials
+        POST /_simulator/clock  {"advance": seconds}; returns the same as GET
+        POST /_simulator/reset  returns the new account's credentials
 
     and those that the subclass adds.
     """
@@ -95,8 +95,8 @@ def log_failure(request: requests.Request) -> str:
 
 
 def bound(port: int = 0) -> socket.socket:
-    """Listen on loopback; 0 picks a free port. Between binding and serving nobody else can take it. Raises OSError."""
-    # asyncio turns Nagle's algorithm off only where the protocol is named; with it, each answer waits 40 ms.
+    """Return a socket that already listens on loopback, so no other process can take the port; 0 picks one. Raises OSError."""
+    # asyncio turns off Nagle's algorithm, which delays each answer by 40 ms, only if the socket's protocol is given.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -113,7 +113,7 @@ def address(listener: socket.socket) -> str:
 
 
 def web_server(app: Application, *, own_date: bool = False) -> uvicorn.Server:
-    """Serve `app` behind a fault injector. With `own_date`, the application sets the Date header."""
+    """Return a server of `app` behind a fault injector. With `own_date`, the application sets the Date header."""
     return uvicorn.Server(
         uvicorn.Config(
             FaultInjector(app),
@@ -127,9 +127,9 @@ def web_server(app: Application, *, own_date: bool = False) -> uvicorn.Server:
 
 
 def serve(server: uvicorn.Server, sockets: Sequence[socket.socket], announcement: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print the announcement, and serve until SIGTERM or Ctrl-C. The sockets are bound: a reader can connect at once.
+    """Print the announcement, and serve until SIGTERM or Ctrl-C. The sockets already listen, so a client can connect at once.
 
-    The handler of SIGTERM raises nothing: an exception while asyncio sets itself up could end the process with an error.
+    The handler of SIGTERM doesn't raise: an exception while asyncio starts could end the process with an error.
     """
     signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
     text = json.dumps(announcement) if as_json else "\n".join(f"{name:20} {value}" for name, value in announcement.items())
@@ -142,8 +142,8 @@ def serve(server: uvicorn.Server, sockets: Sequence[socket.socket], announcement
 class InThread:
     """A context manager that serves a simulator from a thread of this process.
 
-    A subclass opens it: `open` returns the server, the sockets, and the address of its controls; what is to be closed
-    afterwards goes onto `stack`.
+    A subclass implements `open`, which returns the server, the sockets and the URL of the controls, and pushes onto
+    `stack` what must be closed afterwards.
     """
 
     url: str
@@ -174,7 +174,7 @@ class InThread:
         return answer
 
     def advance(self, seconds: float) -> dict[str, Any]:
-        """Let time pass; return the state afterwards."""
+        """Advance the clock by `seconds`, and return the new state."""
         return self.control("POST", "/clock", {"advance": seconds})
 
     def objects(self) -> dict[str, list[str]]:

@@ -1,1 +1,1 @@
-"""Records to write: generated ones, and a user's own events."""
+"""Sources of records: generators, and files with a user's own events."""

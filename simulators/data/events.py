@@ -1,7 +1,7 @@
-"""A user's own events, as records of a topic: JSON Lines in the shape of the topic's schema.
+"""Reads a user's own events, JSON Lines that follow a topic's schema, as records of the topic.
 
-All mistakes of a file are found before anything is written: each with its line and field, the first 20 in words.
-Files may be gzipped; a byte order mark, blank lines and Windows line ends are allowed.
+The whole file is checked before anything is written. The first 20 mistakes are reported with line, field and problem, the
+others are counted. Files may be gzipped; a byte order mark, blank lines and Windows line endings are allowed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class Mistake(NamedTuple):
-    """`line` counts from 1; `path` is the field's, empty where the line as a whole is meant."""
+    """`line` counts from 1; `path` is that of the field, or empty if the problem is with the whole line."""
 
     line: int
     path: str
@@ -52,11 +52,11 @@ class EventsError(Exception):
 
 
 class _RefusedError(ValueError):
-    """JSON that Python would take, and we don't."""
+    """JSON that Python's parser accepts and an event can't have."""
 
 
 class Mistakes:
-    """Keeps the first mistakes and counts the rest."""
+    """Keeps the first 20 mistakes and counts the others."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -70,7 +70,7 @@ class Mistakes:
             self._more += 1
 
     def settle(self) -> None:
-        """Raise EventsError if there were any."""
+        """Raise EventsError if there are any mistakes."""
         if self._mistakes:
             raise EventsError(self._file, self._mistakes, self._more)
 
@@ -88,13 +88,13 @@ def read_json_lines(file: Path, topic: Topic) -> list[dict[str, Any]]:
 
 
 def to_records(topic: Topic, values: Iterable[dict[str, Any]], received_at: datetime) -> list[Record]:
-    """Return records in the order given, sent at the topic's event time, or at `received_at` (aware) without one."""
+    """Return records in the given order. Their timestamps are the event times, or `received_at` (aware) where there is none."""
     received = (received_at - _EPOCH) // _MILLISECOND
     return Log(topic.name).append(_sent(topic, value, received) for value in values)
 
 
 def text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
-    """Return the lines with their ends and numbers, but for those that aren't UTF-8, which are added to `mistakes`."""
+    """Yield the lines with their numbers and line endings. Lines that aren't UTF-8 are added to `mistakes` instead."""
     number = 0
     with _opened(file) as stream:
         try:
@@ -128,7 +128,7 @@ def _decoded(raw: bytes, report: Callable[[str], None]) -> str | None:
 
 
 def _parsed(line: str, report: Callable[[str], None]) -> Any:
-    """Return the JSON value of a line, numbers with a fraction exact; None after a report."""
+    """Return the JSON object of a line, with fractional numbers as exact Decimals; None if a mistake was reported."""
     try:
         value = json.loads(line.rstrip(), parse_float=decimal.Decimal, parse_constant=_no_number, object_pairs_hook=_object)
     except json.JSONDecodeError as error:

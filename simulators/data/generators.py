@@ -1,7 +1,7 @@
-"""Seeded records for the topics we ship: the same arguments give the same records on every machine.
+"""Generates records for Lakeferry's own topics from a seed: the same arguments give the same records on every machine.
 
-Only random.Random is used, and of it no method that leans on the platform's mathematics. Shares are met exactly, up to
-rounding, because that many orders or events are drawn.
+Only random.Random is used, without its methods that depend on the platform's math library. Shares are exact, up to rounding,
+because exactly that number of orders or events is drawn.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
-# STOCK_TRADES of the Datagen connector. The ranges of its random generator exclude their upper end.
+# The STOCK_TRADES template of the Datagen connector. Its random ranges exclude the upper bound.
 _SIDES: Final = ("BUY", "SELL")
 _SYMBOLS: Final = ("ZBZX", "ZJZZT", "ZTEST", "ZVV", "ZVZZT", "ZWZZT", "ZXZZT")
 _ACCOUNTS: Final = ("ABC123", "LMN456", "XYZ789")
@@ -29,8 +29,8 @@ _USERS: Final = tuple(f"User_{number}" for number in range(1, 10))
 
 
 def stock_trades(count: int, *, seed: int, start: datetime, end: datetime) -> list[Record]:
-    """Return `count` trades as Datagen sends them, at random moments from `start` until before `end` (both aware)."""
-    rng = random.Random(seed)  # noqa: S311 - repeatable is what is wanted
+    """Return `count` trades as Datagen sends them, at random times from `start` to `end` (exclusive), both aware."""
+    rng = random.Random(seed)  # noqa: S311 - must be repeatable, not secure
     first, span = _span(start, end)
     times = sorted(first + rng.randrange(span) for _ in range(count))
     return Log("stock_trades").append(_trade(rng, time, number) for number, time in enumerate(times))
@@ -53,7 +53,7 @@ def _trade(rng: random.Random, time: int, iteration: int) -> Sent:
 
 @dataclass(frozen=True)
 class SalesMix:
-    """How many orders, and which share of them, or of their events, is out of the ordinary."""
+    """The numbers of orders and customers, and the shares of orders or events that are special cases."""
 
     orders: int = 20_000
     customers: int = 3_000
@@ -68,7 +68,7 @@ class SalesMix:
     late_days: int = 2
     #: Share of the orders without any personal data.
     guests: float = 0.03
-    #: Share of the orders with text that file formats fall over.
+    #: Share of the orders with text that is difficult for file formats.
     awkward: float = 0.01
 
     def __post_init__(self) -> None:
@@ -90,8 +90,8 @@ def sales_orders(
     partitions: int = DEFAULT_PARTITIONS,
     topic: str = "sales_orders",
 ) -> list[Record]:
-    """Return orders placed from `start` until before `end` (both aware), and what became of them, also after `end`."""
-    rng = random.Random(seed)  # noqa: S311 - repeatable is what is wanted
+    """Return the events of orders placed from `start` to `end` (exclusive), both aware; some events are later than `end`."""
+    rng = random.Random(seed)  # noqa: S311 - must be repeatable, not secure
     events = list(_Sales(mix, rng, start, end).events())
     again = rng.sample(range(len(events)), _share(mix.duplicates, len(events)))
     events += [events[n]._replace(timestamp=events[n].timestamp + rng.randrange(_SECOND, 2 * _HOUR)) for n in again]
@@ -168,7 +168,7 @@ class _Sales:
         return Sent(time, event["order_id"].encode(), event, (("source", event["channel"].encode()),))
 
     def _moment(self) -> int:
-        """Draw a moment in milliseconds since 1970 UTC; busy hours come more often."""
+        """Draw a time in milliseconds since 1970 UTC, weighted by the hour of the day."""
         while True:
             moment = self._first + self._rng.randrange(self._length)
             if self._rng.randrange(max(words.HOURS)) < words.HOURS[moment // _HOUR % 24]:
@@ -191,7 +191,7 @@ def _share(share: float, count: int) -> int:
 
 
 def _span(start: datetime, end: datetime) -> tuple[int, int]:
-    """Return the first moment in milliseconds since 1970 UTC, and the number of milliseconds."""
+    """Return the start in milliseconds since 1970 UTC, and the length in milliseconds."""
     first, after = ((each - _EPOCH) // _MILLISECOND for each in (start, end))
     if after <= first:
         raise ValueError(f"from {start.isoformat()} until {end.isoformat()}: the span is empty. The end must come later")

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from simulators.data import sales_words as words
 
-#: As many as the regions with few customers need, and one more.
+#: The smallest number of customers: those of the regions with a fixed number, and one more.
 SMALLEST_CROWD: Final = sum(region.people or 0 for region in words.REGIONS) + 1
 
 
@@ -21,14 +21,14 @@ class Person(NamedTuple):
 
 
 def people(rng: random.Random, count: int, before: datetime) -> list[Person]:
-    """Return `count` customers, all registered in the three years `before`."""
+    """Return `count` customers, all registered in the three years before `before`."""
     few = [region for region in words.REGIONS for _ in range(region.people or 0)]
     many = rng.choices(words.REGIONS, [region.weight for region in words.REGIONS], k=count - len(few))
     return [_person(rng, number, region, before) for number, region in enumerate(few + many, start=1)]
 
 
 def products() -> list[dict[str, Any]]:
-    """Return one of each good in each material; the material adds to the price."""
+    """Return a product for each good and material. The material adds to the price."""
     pairs = product(enumerate(words.GOODS), enumerate(words.MATERIALS))
     return [
         {

@@ -1,4 +1,4 @@
-"""What generated sales orders are made of. All people, streets and cities are invented.
+"""Word lists for generated sales orders. All people, streets and cities are invented.
 
 E-mail addresses are in domains reserved for examples (RFC 2606); phone numbers are in the ranges that the North American
 numbering plan (555-0100 to 555-0199) and Ofcom (020 7946 0000 to 0999) keep for fiction.
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 
 class Region(NamedTuple):
-    """`people` fixes the number of customers, where the region is to have few; else they share the rest by `weight`."""
+    """`people` is a fixed, small number of customers. Regions without it share the other customers by `weight`."""
 
     name: str
     country: str
@@ -29,7 +29,7 @@ REGIONS: Final = (
     Region("Islands", "IE", "EUR", 0, people=4),
 )
 
-#: Channel, how often it is used, and its stores; a channel without stores counts as one.
+#: Channel, how often it is used (a weight), and its store ids; a channel without stores has one id.
 CHANNELS: Final = (
     ("web", 45, (1,)),
     ("app", 25, (2,)),
@@ -38,7 +38,7 @@ CHANNELS: Final = (
     ("phone", 3, (4,)),
 )
 
-#: Orders an hour of the day (UTC), from midnight on, relative to one another.
+#: Relative number of orders in each hour of the day (UTC), from midnight.
 HOURS: Final = (2, 1, 1, 1, 1, 2, 4, 6, 8, 9, 10, 11, 12, 11, 10, 9, 9, 10, 11, 12, 11, 9, 6, 4)
 
 FIRST_NAMES: Final = (
@@ -68,7 +68,7 @@ GOODS: Final = (
     ("Desk Tidy", "Office", 2199),
 )
 
-#: Valid text that file formats, spreadsheets and sloppy joins fall over.
+#: Valid text that is difficult for file formats, spreadsheets and careless joins.
 AWKWARD_PRODUCTS: Final = (
     'Mug, "large", 2 for 1',
     "=SUM(A1:A9) poster",

@@ -1,4 +1,4 @@
-"""Kafka records as Arrow columns, a whole batch at a time."""
+"""Converts Kafka records to Arrow columns, a whole batch at a time."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class RecordError(Exception):
 
 
 def to_arrow(topic: Topic, schema: Schema, naming: Naming, records: Sequence[Record], schema_id: int) -> pa.Table:
-    """Return one row a record, in the order given, with the columns, Parquet names and field ids of `schema`.
+    """Return one row for each record, in the given order, with the columns, Parquet names and field ids of `schema`.
 
-    Raises RecordError where a value does not fit.
+    Raises RecordError if a value doesn't fit.
     """
     arrow = schema_to_pyarrow(sanitize_column_names(schema))
     fields = dict(zip((each.name for each in schema.fields), arrow, strict=True))
@@ -90,7 +90,7 @@ def _encode(schema: Any, value: dict[str, Any], prefix: bytes) -> bytes:
 
 
 def _converter(node: Node) -> Convert | None:
-    """Return what must be done to values before Arrow takes them; None where that is nothing."""
+    """Return a function that converts values to what Arrow accepts; None if no conversion is needed."""
     match node:
         case Array(items):
             return _array_converter(items)

@@ -1,7 +1,7 @@
-"""A topic's Avro schema, resolved: names looked up, unions with null made nullable, logical types recognised.
+"""Resolves a topic's Avro schema: looks up named types, makes unions with null nullable, and recognises logical types.
 
-Naming of union branches, and refusing recursive types and a type of null alone, are as Confluent's public
-AvroToLogicalTypeConverter (repository confluentinc/schema-registry) has them; Tableflow's own table of types says less.
+The names of union branches, and the refusal of recursive types and of null as the only type, follow Confluent's public
+AvroToLogicalTypeConverter (repository confluentinc/schema-registry), which says more than Tableflow's table of types.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _MAX_PRECISION: Final = 38
 
 
 class SchemaError(Exception):
-    """What in a schema cannot become a table, where, and what to do."""
+    """A schema that can't become a table. The message says which part, why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """`kind` is the Avro primitive, or the logical type in its place."""
+    """`kind` is the logical type, or the Avro primitive if there is none."""
 
     kind: str
     nullable: bool = False
@@ -112,9 +112,9 @@ Node = Scalar | Fixed | Decimal | Enum | Array | Map | Struct | Union
 
 
 def resolve(schema: Mapping[str, Any]) -> Struct:
-    """Resolve the schema. Raises SchemaError, which names the field, for what is not Avro or can't be in a table."""
+    """Resolve the schema. Raises SchemaError, which names the field, if it isn't valid Avro or can't become a table."""
     try:
-        # fastavro writes into what it is given
+        # fastavro modifies its argument
         parsed = fastavro.parse_schema(copy.deepcopy(dict(schema)), _write_hint=False)
     except (fastavro.schema.SchemaParseException, fastavro.schema.UnknownType, KeyError, ValueError) as error:
         raise SchemaError(f"not a valid Avro schema: {type(error).__name__} {error}") from error
@@ -201,7 +201,7 @@ def _plain(schema: Mapping[str, Any], path: tuple[str, ...]) -> Node:
         raise _refused(path, f"the type is {kind!r}, which no column can hold")
     if logical in _NANOS:
         raise _refused(path, f"{logical} needs Iceberg format 3, and Tableflow writes format 2. Use microseconds")
-    # As Avro says, a logical type that is unknown or does not fit its type is ignored.
+    # The Avro specification: a logical type that is unknown or doesn't fit its type is ignored.
     return Scalar(logical if logical in _LOGICAL.get(kind, ()) else kind)
 
 

@@ -1,9 +1,9 @@
-"""JSON values as values of an Avro type, every mistake reported with the path of its field.
+"""Converts JSON values to values of an Avro type, and reports every mistake with the path of its field.
 
-What is taken beside Avro's own JSON encoding: an ISO 8601 text for a date, a time or a timestamp (an instant needs Z or
-an offset; digits finer than the field keeps are cut off, as Avro's serializers do), and a text or a number for a decimal.
-Numbers with a fraction must come as decimal.Decimal, so that nothing is lost on the way. A nullable field takes its
-value bare; in a union of several types the branch is named: {"string": "x"}.
+In addition to Avro's JSON encoding, it accepts ISO 8601 text for a date, a time or a timestamp (an instant needs Z or an
+offset; digits beyond the field's precision are truncated, as by Avro's serializers), and text or a number for a decimal.
+Numbers with a fraction must be decimal.Decimal, so that no digit is lost. A nullable field takes its value directly; in a
+union of several types the branch is named: {"string": "x"}.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from simulators.tableflow.avro import Array, Branch, Decimal, Enum, Fixed, Map, Node, Scalar, Struct, Union
 
-#: Takes the path of the field and what is wrong with it.
+#: Is called with the path of the field and the problem.
 Report = Callable[[str, str], None]
 Decoder = Callable[[Any, str, Report], Any]
 
@@ -35,28 +35,28 @@ _TIME_KINDS: Final = frozenset(
 )
 
 
-class _Wrong(Exception):
-    """What is wrong with a value."""
+class _Invalid(Exception):
+    """The message says what is wrong with a value."""
 
 
 def decoder(node: Node) -> Decoder:
-    """Return a function of a JSON value, its path and where to report. What it returns after a report means nothing."""
+    """Return a function that converts a JSON value, given its path and a Report. Ignore its result if it reported a mistake."""
     match node:
         case Struct():
-            decode: Decoder = _Record(node)
+            decode: Decoder = _RecordDecoder(node)
         case Array(items):
             decode = partial(_array, decoder(items))
         case Map(values):
             decode = partial(_map, decoder(values))
         case Union():
-            decode = _Choice(node)
+            decode = _UnionDecoder(node)
         case _:
             decode = partial(_plain, _reader(node))
     return partial(_not_null, decode, node.nullable)
 
 
 def shown(value: Any) -> str:
-    """Return a value in a message: short, and in ASCII, since what is wrong with it may be what can't be printed."""
+    """Return a value for a message: shortened, and in ASCII, because it may have characters that can't be printed."""
     text = str(value) if isinstance(value, decimal.Decimal) else ascii(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
@@ -69,7 +69,7 @@ def _not_null(decode: Decoder, nullable: bool, value: Any, path: str, report: Re
     return None
 
 
-class _Record:
+class _RecordDecoder:
     def __init__(self, node: Struct) -> None:
         self._fields = {each.name: (decoder(each.node), each) for each in node.fields}
         self._first_branch = {each.name: each.node.branches[0] for each in node.fields if isinstance(each.node, Union)}
@@ -107,7 +107,7 @@ def _map(decode: Decoder, value: Any, path: str, report: Report) -> Any:
     return {key: decode(each, f"{path}{{{shown(key)}}}", report) for key, each in value.items()}
 
 
-class _Choice:
+class _UnionDecoder:
     def __init__(self, node: Union) -> None:
         self._branches: dict[str, tuple[Branch, Decoder]] = {}
         for each in node.branches:
@@ -127,7 +127,7 @@ class _Choice:
 def _plain(read: Callable[[Any], Any], value: Any, path: str, report: Report) -> Any:
     try:
         return read(value)
-    except _Wrong as wrong:
+    except _Invalid as wrong:
         return report(path, str(wrong))
 
 
@@ -148,44 +148,44 @@ def _reader(node: Scalar | Enum | Decimal | Fixed) -> Callable[[Any], Any]:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise _Wrong(f"expected a string, found {shown(value)}")
+        raise _Invalid(f"expected a string, found {shown(value)}")
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            raise _Wrong(f"character {error.start + 1} is a lone surrogate, which is no valid text: {shown(value)}") from error
+            raise _Invalid(f"character {error.start + 1} is a lone surrogate, which is no valid text: {shown(value)}") from error
     return value
 
 
 def _symbol(symbols: frozenset[str], listed: str, value: Any) -> str:
     if not isinstance(value, str) or value not in symbols:
-        raise _Wrong(f"expected one of {listed}, found {shown(value)}")
+        raise _Invalid(f"expected one of {listed}, found {shown(value)}")
     return value
 
 
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise _Wrong(f"expected true or false, found {shown(value)}")
+        raise _Invalid(f"expected true or false, found {shown(value)}")
     return value
 
 
 def _integer(kind: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _Wrong(f"expected a whole number, found {shown(value)}")
+        raise _Invalid(f"expected a whole number, found {shown(value)}")
     if not -(1 << _INTEGERS[kind]) <= value < 1 << _INTEGERS[kind]:
-        raise _Wrong(f"{shown(value)} does not fit {kind}, which has {_INTEGERS[kind] + 1} bits")
+        raise _Invalid(f"{shown(value)} does not fit {kind}, which has {_INTEGERS[kind] + 1} bits")
     return value
 
 
 def _double(value: Any) -> float:
     if not isinstance(value, int | decimal.Decimal) or isinstance(value, bool):
-        raise _Wrong(f"expected a number, found {shown(value)}")
+        raise _Invalid(f"expected a number, found {shown(value)}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise _Wrong(f"{shown(value)} does not fit double")
+        raise _Invalid(f"{shown(value)} does not fit double")
     return number
 
 
@@ -194,22 +194,24 @@ def _float(value: Any) -> float:
     try:
         struct.pack("<f", number)
     except OverflowError:
-        raise _Wrong(f"{shown(value)} does not fit float") from None
+        raise _Invalid(f"{shown(value)} does not fit float") from None
     return number
 
 
 def _decimal(node: Decimal, value: Any) -> decimal.Decimal:
     if not isinstance(value, int | str | decimal.Decimal) or isinstance(value, bool):
-        raise _Wrong(f"expected a number, or a number as text, found {shown(value)}")
+        raise _Invalid(f"expected a number, or a number as text, found {shown(value)}")
     try:
         number = decimal.Decimal(value)
     except (decimal.InvalidOperation, ValueError):
-        raise _Wrong(f"expected a number, or a number as text, found {shown(value)}") from None
+        raise _Invalid(f"expected a number, or a number as text, found {shown(value)}") from None
     if not number.is_finite() or (number and number.adjusted() >= node.precision - node.scale):
-        raise _Wrong(f"{shown(value)} does not fit decimal({node.precision}, {node.scale})")
+        raise _Invalid(f"{shown(value)} does not fit decimal({node.precision}, {node.scale})")
     exact = (number or decimal.Decimal(0)).quantize(decimal.Decimal(1).scaleb(-node.scale), context=_WIDE)
     if exact != number:
-        raise _Wrong(f"{shown(value)} has more than the {node.scale} decimals that decimal({node.precision}, {node.scale}) keeps")
+        raise _Invalid(
+            f"{shown(value)} has more than the {node.scale} decimals that decimal({node.precision}, {node.scale}) keeps"
+        )
     return exact
 
 
@@ -217,9 +219,9 @@ def _bytes(size: int | None, value: Any) -> bytes:
     try:
         data = _text(value).encode("latin-1")
     except UnicodeEncodeError:
-        raise _Wrong(f"expected bytes as characters up to U+00FF (Avro's JSON encoding), found {shown(value)}") from None
+        raise _Invalid(f"expected bytes as characters up to U+00FF (Avro's JSON encoding), found {shown(value)}") from None
     if size is not None and len(data) != size:
-        raise _Wrong(f"expected {size} bytes, found {len(data)}")
+        raise _Invalid(f"expected {size} bytes, found {len(data)}")
     return data
 
 
@@ -227,14 +229,14 @@ def _uuid(value: Any) -> str:
     try:
         return str(uuid.UUID(_text(value)))
     except ValueError:
-        raise _Wrong(f"expected a UUID, found {shown(value)}") from None
+        raise _Invalid(f"expected a UUID, found {shown(value)}") from None
 
 
 def _time(kind: str, value: Any) -> Any:
     try:
         return _read_time(kind, value)
     except (ValueError, OverflowError) as error:
-        raise _Wrong(f"{error}, found {shown(value)}") from None
+        raise _Invalid(f"{error}, found {shown(value)}") from None
 
 
 _OTHERS: Final[dict[str, Callable[[Any], Any]]] = {
@@ -247,7 +249,7 @@ _OTHERS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _read_time(kind: str, value: Any) -> Any:
-    """Read a time; `kind` is one of _TIME_KINDS. An instant is in UTC. Raises ValueError with what was expected."""
+    """Read a value of `kind`, one of _TIME_KINDS. Instants are returned in UTC. Raises ValueError with what was expected."""
     if kind == "date":
         return _read(value, date.fromisoformat, _date, "expected a date such as 2026-11-02, or days since 1970")
     what, _, unit = kind.rpartition("-")

@@ -1,8 +1,8 @@
-"""A table's schema taken on to the topic's new one, within what Tableflow allows.
+"""Changes a table's schema to the topic's new one, within what Tableflow allows.
 
 The rules are those of Confluent's public CompatibilityChecker for Iceberg tables (repository confluentinc/
-schema-registry): fields may be added where they are nullable, or are an array or map with an empty default (the column
-is nullable then); types may widen as Iceberg allows; a field may become nullable. Nothing may be removed, renamed,
+schema-registry): fields may be added if they are nullable, or are an array or map with an empty default (then the column
+is nullable); types may widen as Iceberg allows; a field may become nullable. Nothing may be removed, renamed,
 reordered, narrowed or made required.
 """
 
@@ -24,7 +24,7 @@ from simulators.tableflow.topic import Topic
 
 
 def evolve(table: Table, before: Topic, after: Topic) -> Table:
-    """Change the schema. Raises SchemaError, which names every field, for a change that Tableflow refuses."""
+    """Change the schema. Raises SchemaError, which names every field, if Tableflow refuses the change."""
     columns = table.schema().fields
     owned = {each.name for each in before.root.fields}
     merge = _Merge(count(table.metadata.last_column_id + 1))
@@ -42,7 +42,7 @@ def evolve(table: Table, before: Topic, after: Topic) -> Table:
 
 
 class _Merge:
-    """Old ids and names with new types; what can't be is collected in `refused`."""
+    """Makes columns with the old ids and names and the new types. Changes that aren't allowed are collected in `refused`."""
 
     def __init__(self, ids: Iterator[int]) -> None:
         self._ids = ids
@@ -72,10 +72,10 @@ class _Merge:
         match old, new:
             case types.ListType(), Array(items):
                 element = self._type(old.element_type, items, f"{path}[]")
-                return types.ListType(old.element_id, element, self._still(old.element_required, items, f"{path}[]"))
+                return types.ListType(old.element_id, element, self._stays_required(old.element_required, items, f"{path}[]"))
             case types.MapType(), Map(values):
                 value = self._type(old.value_type, values, f"{path}{{}}")
-                required = self._still(old.value_required, values, f"{path}{{}}")
+                required = self._stays_required(old.value_required, values, f"{path}{{}}")
                 return types.MapType(old.key_id, old.key_type, old.value_id, value, required)
             case types.StructType(), Struct() | Union():
                 return types.StructType(*self.fields(old.fields, new, f"{path}."))
@@ -84,7 +84,7 @@ class _Merge:
             self._refuse(path, f"{old} can't become {plain}")
         return plain
 
-    def _still(self, required: bool, new: Node, path: str) -> bool:
+    def _stays_required(self, required: bool, new: Node, path: str) -> bool:
         if not required and not new.nullable:
             self._refuse(path, "nullable until now, and no longer")
         return required and not new.nullable

@@ -1,6 +1,6 @@
 """Reads, writes and commits files of an Iceberg table: data, equality deletes, manifests and snapshots; expires snapshots.
 
-Written out because PyIceberg 0.12 can neither write nor read equality deletes, nor commit a snapshot of the operation `replace`.
+Needed because PyIceberg 0.12 can neither write nor read equality deletes, nor commit snapshots of the operation `replace`.
 """
 
 from __future__ import annotations
@@ -55,8 +55,10 @@ _EQUALITY_IDS: Final = NestedField(135, "equality_ids", ListType(136, IntegerTyp
 
 
 class _DeleteManifestWriter(ManifestWriterV2):
-    """A manifest of delete files, with equality ids of the type that the spec has: PyIceberg 0.12 declares them long,
-    and Iceberg's Java reader then fails on the cast."""
+    """Writes manifests of delete files, with `equality_ids` of type int, as in the Iceberg specification.
+
+    PyIceberg 0.12 declares them as long, and Iceberg's Java reader then fails to cast them.
+    """
 
     def content(self) -> ManifestContent:
         return ManifestContent.DELETES
@@ -72,12 +74,12 @@ class _DeleteManifestWriter(ManifestWriterV2):
 
 
 def add_files(table: Table, operation: Operation, files: Sequence[DataFile]) -> Table:
-    """Commit `files`, data and deletes, beside those that the table has. Raises CommitFailedException on a conflict."""
+    """Commit data and delete files in addition to the table's files. Raises CommitFailedException on a conflict."""
     return _Commit(table, operation).publish(added=files)
 
 
 def replace_files(table: Table, files: Sequence[DataFile]) -> Table:
-    """Commit `files` in place of all that the table has: a snapshot of the operation `replace`."""
+    """Commit `files` in place of all files of the table, in a snapshot of the operation `replace`."""
     return _Commit(table, Operation.REPLACE).publish(added=files, removed=live_entries(table.metadata, table.io))
 
 
@@ -156,7 +158,7 @@ class _Commit:
             collector.add_file(each, self._table.schema())
         for each in removed:
             collector.remove_file(each, self._table.schema())
-        # PyIceberg totals the operations that it can commit itself, which `replace` is not one of.
+        # PyIceberg calculates totals only for operations that it can commit itself, and `replace` is not one of them.
         countable = Operation.OVERWRITE if self._operation is Operation.REPLACE else self._operation
         before = self._parent.summary if self._parent else None
         summary = update_snapshot_summaries(Summary(countable, **collector.build()), before)
@@ -164,7 +166,7 @@ class _Commit:
 
 
 def apply(table: Table, updates: tuple[TableUpdate, ...], requirements: tuple[TableRequirement, ...] = ()) -> Table:
-    """Commit, drop metadata files that fell out of the metadata's own log, and return the table as it is then."""
+    """Commit, delete the metadata files that the commit removed from the metadata log, and return the updated table."""
     before = {each.metadata_file for each in table.metadata.metadata_log}
     answer = table.catalog.commit_table(table, requirements, updates)
     for outdated in before - {each.metadata_file for each in answer.metadata.metadata_log}:
@@ -173,12 +175,12 @@ def apply(table: Table, updates: tuple[TableUpdate, ...], requirements: tuple[Ta
 
 
 def write_rows(table: Table, rows: pa.Table) -> DataFile:
-    """Write `rows`, which have the table's columns under their Parquet names, with field ids."""
+    """Write a data file. `rows` must have the table's columns under their Parquet names, with field ids."""
     return _write(table, table.schema(), rows, DataFileContent.DATA)
 
 
 def write_equality_deletes(table: Table, keys: pa.Table, columns: Sequence[str]) -> DataFile:
-    """Delete from files of earlier commits every row that equals a row of `keys` in `columns` (names of the table)."""
+    """Write a delete file. It deletes rows of earlier commits that equal a row of `keys` in `columns` (the table's names)."""
     schema = table.schema().select(*columns)
     return _write(table, schema, keys, DataFileContent.EQUALITY_DELETES)
 
@@ -204,20 +206,20 @@ def _write(table: Table, schema: Schema, rows: pa.Table, content: DataFileConten
 
 
 def live_rows(table: Table, key_columns: Sequence[str]) -> pa.Table:
-    """Return the rows of the current snapshot, oldest commit first, equality deletes on `key_columns` applied.
+    """Return the rows of the current snapshot, oldest commit first, with equality deletes on `key_columns` applied.
 
     Columns have their Parquet names and field ids, ready to be written again.
     """
     entries = live_entries(table.metadata, table.io)
     data = [each for each in entries if each.data_file.content is DataFileContent.DATA]
-    deleted = _deleted_since(table, [each for each in entries if each not in data])
+    deleted = _newest_deletes(table, [each for each in entries if each not in data])
     files = [_rows(table, data)] if not deleted else [_surviving(table, each, deleted, key_columns) for each in data]
     arrow = schema_to_pyarrow(sanitize_column_names(table.schema()))
     return pa.concat_tables([arrow.empty_table(), *(each.rename_columns(arrow.names).cast(arrow) for each in files)])
 
 
 def expire(table: Table, keep: int) -> Table:
-    """Forget all but the newest `keep` snapshots, and delete the files that only the forgotten ones need."""
+    """Expire all but the newest `keep` snapshots, and delete the files that only expired snapshots refer to."""
     newest_first = sorted(table.metadata.snapshots, key=lambda each: each.sequence_number or 0, reverse=True)
     outdated = [each.snapshot_id for each in newest_first[keep:]]
     if not outdated:
@@ -230,7 +232,7 @@ def expire(table: Table, keep: int) -> Table:
 
 
 def _files(table: Table) -> set[str]:
-    """Return every file that some snapshot of the table needs."""
+    """Return the paths of all files that the table's snapshots refer to."""
     files, manifests = set(), {}
     for snapshot in table.metadata.snapshots:
         files.add(snapshot.manifest_list)
@@ -245,7 +247,7 @@ def _rows(table: Table, entries: Sequence[ManifestEntry]) -> pa.Table:
     return scan.to_table([FileScanTask(each.data_file) for each in entries])
 
 
-def _deleted_since(table: Table, entries: Sequence[ManifestEntry]) -> dict[tuple[object, ...], int]:
+def _newest_deletes(table: Table, entries: Sequence[ManifestEntry]) -> dict[tuple[object, ...], int]:
     """Return the sequence number of the newest delete of each key."""
     newest: dict[tuple[object, ...], int] = {}
     for entry in entries:

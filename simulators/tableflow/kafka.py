@@ -1,4 +1,4 @@
-"""Kafka records, and where a producer's default partitioner puts them."""
+"""Kafka records, and the partitions that a producer's default partitioner assigns to them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-#: Confluent Cloud's number of partitions where none is asked for.
+#: Confluent Cloud's default number of partitions.
 DEFAULT_PARTITIONS: Final = 6
 
 _WORD: Final = 0xFFFFFFFF
@@ -16,7 +16,7 @@ _SEED: Final = 0x9747B28C
 
 
 class Sent(NamedTuple):
-    """What a producer hands over. `timestamp` counts milliseconds since 1970 UTC; a null value is a tombstone."""
+    """A record as a producer sends it. `timestamp` counts milliseconds since 1970 UTC; a null value is a tombstone."""
 
     timestamp: int
     key: bytes | None
@@ -39,11 +39,11 @@ class Record(NamedTuple):
 
 
 class Log:
-    """A topic's partitions: each record gets the next offset of the partition that its key falls into."""
+    """The partitions of a topic. Each record gets the next offset of its key's partition."""
 
     def __init__(self, topic: str, partitions: int = DEFAULT_PARTITIONS) -> None:
         if partitions < 1:
-            raise ValueError(f"topic {topic}: {partitions} partitions asked for, it takes at least 1")
+            raise ValueError(f"topic {topic}: {partitions} partitions asked for, but it needs at least 1")
         self._topic, self._partitions = topic, partitions
         self._next: Counter[int] = Counter()
         self._keyless = 0
@@ -60,7 +60,7 @@ class Log:
     def _partition(self, key: bytes | None) -> int:
         if key is not None:
             return partition_of(key, self._partitions)
-        # A producer spreads records without a key at random; in turn is as even, and the same every time.
+        # A producer assigns records without a key to random partitions. Round-robin is as even, and repeatable.
         self._keyless += 1
         return (self._keyless - 1) % self._partitions
 

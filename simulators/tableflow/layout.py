@@ -1,10 +1,10 @@
-"""A topic's table as Tableflow lays it out: Avro types as Iceberg types, and Tableflow's own columns around them.
+"""The columns of a topic's table in Tableflow: Iceberg types for the Avro types, and Tableflow's own columns around them.
 
-The record's raw key comes first, as column `key`: so Confluent's page on schemas with Tableflow shows the table of the
-StockTrade topic. Nine metadata columns come last. Where the page's table of types could not be had, Confluent's public
-AvroToLogicalTypeConverter (repository confluentinc/schema-registry) was followed: enum and uuid become string, fixed(n)
-stays fixed, timestamp-* is an instant and local-timestamp-* is none, and a union of several types becomes a struct with
-an optional field for each branch.
+The first column, `key`, is the record's raw key, as in the table of the StockTrade topic on Confluent's page about schemas
+in Tableflow. Nine metadata columns come last. Where that page's table of types was not available, the types follow
+Confluent's public AvroToLogicalTypeConverter (repository confluentinc/schema-registry): enum and uuid become string,
+fixed(n) stays fixed, timestamp-* becomes timestamptz, local-timestamp-* becomes timestamp, and a union of several types
+becomes a struct with an optional field for each branch.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _SCALARS: Final[dict[str, Callable[[], types.IcebergType]]] = {
 
 
 def metadata_column(name: str, naming: Naming) -> str:
-    """Return the column of one of METADATA. In Parquet, `$` and `-` of the DEFAULT names become _x24 and _x2D."""
+    """Return the column name of an entry of METADATA. In Parquet, `$` and `-` of the DEFAULT names become _x24 and _x2D."""
     return f"$${name}" if naming == "DEFAULT" else f"cflt_metadata_{name.replace('-', '_')}"
 
 
 def table_schema(topic: Topic, naming: Naming) -> Schema:
-    """Return the schema. Ids count from 1 in the order of the columns; the catalog assigns its own."""
+    """Return the schema. Field ids count from 1 in the order of the columns; the catalog assigns its own."""
     ids = count(1)
     columns = [_optional(ids, KEY_COLUMN, types.BinaryType())] if has_key_column(topic) else []
     columns += _fields(topic.root, ids)
@@ -68,7 +68,7 @@ def table_schema(topic: Topic, naming: Naming) -> Schema:
 
 
 def has_key_column(topic: Topic) -> bool:
-    """Return whether the record's key is a column. A field of that name in the value wins, as Tableflow's docs say."""
+    """Return whether the record's key is a column. Per Tableflow's documentation, a value field named `key` takes its place."""
     return KEY_COLUMN not in {each.name for each in topic.root.fields}
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from simulators.tableflow.avro import Node, Scalar, SchemaError, Struct, resolve
 
-#: What a topic says of itself beside its fields: the field whose value is the record's key, and the event-time field.
+#: Properties of a topic's schema that name the field whose value is the record's key, and the event-time field.
 KEY_PROPERTY: Final = "lakeferry:key"
 TIME_PROPERTY: Final = "lakeferry:time"
 
@@ -20,7 +20,7 @@ _KAFKA_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 @dataclass(frozen=True)
 class Topic:
-    """`schema` is the schema as it was given; `root` the same, resolved."""
+    """`schema` is the Avro schema as given, `root` the resolved one. Raises SchemaError."""
 
     name: str
     schema: Mapping[str, Any]
@@ -36,11 +36,11 @@ class Topic:
             if name is not None and name not in {each.name for each in self.root.fields}:
                 raise SchemaError(f"topic {self.name}: {role} names the field {name!r}, which the schema doesn't have")
         if self.time_field and not _is_instant(self.root[self.time_field]):
-            raise SchemaError(f"topic {self.name}: {TIME_PROPERTY} needs a timestamp field, {self.time_field!r} is none")
+            raise SchemaError(f"topic {self.name}: {TIME_PROPERTY} needs a timestamp field, {self.time_field!r} is not one")
 
 
 def load_topic(file: Path, name: str | None = None) -> Topic:
-    """Return the topic of an .avsc file, named like the file. Raises SchemaError."""
+    """Return the topic of an .avsc file, by default with the file's name. Raises SchemaError."""
     try:
         schema = json.loads(file.read_text("utf-8"))
     except OSError as error:

@@ -1,9 +1,9 @@
 """Writes Iceberg tables as Confluent's Tableflow does, into any PyIceberg catalog.
 
-Layout, names and settings are those of public accounts of real Tableflow buckets, and of Confluent's documentation: the
-database is named like the Kafka cluster, the table like the topic, each commit adds one Parquet file for each Kafka
-partition that has news, and snapshots are kept for a week, 10 at least and 100 at most. In upsert tables the record's
-key and partition number together are the primary key.
+Layout, names and settings follow published descriptions of real Tableflow buckets, and Confluent's documentation: the
+database has the name of the Kafka cluster, the table that of the topic, each commit adds one Parquet file for each Kafka
+partition with new records, and snapshots are kept for a week, at least 10 and at most 100. In upsert tables the primary
+key is the record's key together with the partition number.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _PROPERTIES: Final = {
     "history.expire.max-snapshot-age-ms": str(_WEEK_MS),
     "history.expire.min-snapshots-to-keep": "10",
 }
-_MOST_SNAPSHOTS: Final = 100
-#: The registry's id of a topic's first schema; each evolution counts one up.
+_MAX_SNAPSHOTS: Final = 100
+#: The Schema Registry id of a topic's first schema. Each evolution adds one to the topic's id.
 _FIRST_SCHEMA_ID: Final = 100001
 
 
 @dataclass(frozen=True)
 class TableLocation:
-    """Where a cluster's tables go. `scheme` is `file` for a bucket that is a folder (an absolute path)."""
+    """Where a cluster's tables are stored. With the scheme `file`, `bucket` is the absolute path of a folder."""
 
     bucket: str
     cluster_id: str = "lkc-00demo"
@@ -70,9 +70,9 @@ class TableLocation:
             raise ValueError(f"naming {self.naming!r}: metadata columns are named DEFAULT or PORTABLE")
 
     def table_path(self, table: uuid.UUID) -> str:
-        # Two strings of binary digits stand before the ids in real buckets; what they are made from isn't published.
-        spread = zlib.crc32(self.cluster_id.encode())
-        entropy = f"{spread & 0x7F:07b}/{spread >> 7 & 0xFF:08b}"
+        # In real buckets, two strings of binary digits precede the ids. How they are made isn't published.
+        checksum = zlib.crc32(self.cluster_id.encode())
+        entropy = f"{checksum & 0x7F:07b}/{checksum >> 7 & 0xFF:08b}"
         ids = f"{self.organization_id}/{self.environment_id}/{self.cluster_id}"
         return f"{self.scheme}://{self.bucket}/{entropy}/{ids}/v1/{table}"
 
@@ -94,9 +94,9 @@ class Tableflow:
         self._topics: dict[str, _Materialised] = {}
 
     def create_table(self, topic: Topic, mode: WriteMode = "append") -> Table:
-        """Create the table, unless there is one: that stays as it is, in its own write mode.
+        """Create the table if it doesn't exist. An existing table is not changed, and keeps its write mode.
 
-        Raises SchemaError where that table, or one in this mode, can't hold the topic.
+        Raises SchemaError if the existing table, or a table in this mode, can't hold the topic.
         """
         if mode == "upsert" and not has_key_column(topic):
             raise SchemaError(f"topic {topic.name}: upsert needs the record's key as a column, and the value has {KEY_COLUMN!r}")
@@ -119,49 +119,49 @@ class Tableflow:
     def append(self, name: str, records: Sequence[Record], files: int | None = None) -> Table:
         """Commit `records`, given in the order of their offsets.
 
-        `files` Parquet files of about equal length, or else one for each Kafka partition. Raises RecordError.
+        Writes `files` Parquet files of about equal length, by default one for each Kafka partition. Raises RecordError.
         """
         _require_one(name, "files to a commit", files)
-        of = self._of(name)
-        rows, deletes = self._upserted(of, records) if of.upserts else (_with_values(name, records), [])
-        added = list(self._write(of, rows, files)) + deletes
+        entry = self._entry(name)
+        rows, deletes = self._upserted(entry, records) if entry.upserts else (_with_values(name, records), [])
+        added = list(self._write(entry, rows, files)) + deletes
         if added:
             operation = Operation.APPEND if not deletes else Operation.OVERWRITE if rows else Operation.DELETE
-            of.table = add_files(of.table, operation, added)
-        return of.table
+            entry.table = add_files(entry.table, operation, added)
+        return entry.table
 
     def compact(self, name: str, files: int = 1) -> Table:
-        """Rewrite the table's files, and the deletes with them, into `files` files of the same rows."""
+        """Rewrite the table's data and delete files as `files` data files with the same rows."""
         _require_one(name, "files after compaction", files)
-        of = self._of(name)
-        rows = live_rows(of.table, self._key_columns)
-        of.table = replace_files(of.table, [write_rows(of.table, each) for each in _slices(rows, files)])
-        return of.table
+        entry = self._entry(name)
+        rows = live_rows(entry.table, self._key_columns)
+        entry.table = replace_files(entry.table, [write_rows(entry.table, each) for each in _slices(rows, files)])
+        return entry.table
 
-    def expire(self, name: str, keep: int = _MOST_SNAPSHOTS) -> Table:
-        """Drop all but the newest `keep` snapshots, and the files that only those that are dropped need."""
+    def expire(self, name: str, keep: int = _MAX_SNAPSHOTS) -> Table:
+        """Expire all but the newest `keep` snapshots, and delete the files that only expired snapshots refer to."""
         _require_one(name, "snapshots to keep", keep)
-        of = self._of(name)
-        of.table = expire(of.table, keep)
-        return of.table
+        entry = self._entry(name)
+        entry.table = expire(entry.table, keep)
+        return entry.table
 
     def evolve(self, topic: Topic) -> Table:
-        """Take the topic's new schema. Raises SchemaError, naming every field, for a change that Tableflow refuses."""
-        of = self._of(topic.name)
-        of.table = evolve(of.table, of.topic, topic)
-        of.topic, of.schema_id = topic, of.schema_id + 1
-        return of.table
+        """Change the table to the topic's new schema. Raises SchemaError, naming every field, if Tableflow refuses it."""
+        entry = self._entry(topic.name)
+        entry.table = evolve(entry.table, entry.topic, topic)
+        entry.topic, entry.schema_id = topic, entry.schema_id + 1
+        return entry.table
 
     def read(self, name: str) -> pa.Table:
-        """Return the rows that a reader sees, oldest commit first, columns under their Parquet names.
+        """Return the rows that a reader sees, oldest commit first, with columns under their Parquet names.
 
-        For upsert tables too, whose equality deletes PyIceberg can't read.
+        This includes upsert tables, whose equality deletes PyIceberg can't read.
         """
-        return live_rows(self._of(name).table, self._key_columns)
+        return live_rows(self._entry(name).table, self._key_columns)
 
     def drop(self, name: str) -> None:
-        """Take the table out of the catalog. The files stay: the role that Tableflow is given can't delete objects."""
-        self._of(name)
+        """Remove the table from the catalog. Its files stay: the role that Tableflow assumes can't delete objects."""
+        self._entry(name)
         self.catalog.drop_table((self.location.cluster_id, name))
         del self._topics[name]
 
@@ -173,9 +173,9 @@ class Tableflow:
         commits: int = 1,
         files: int | None = None,
         compact_every: int | None = None,
-        keep: int = _MOST_SNAPSHOTS,
+        keep: int = _MAX_SNAPSHOTS,
     ) -> Table:
-        """Return the topic's table with `records` in it, committed in at most `commits` spans of equal record time.
+        """Return the topic's table with `records`, in at most `commits` commits that each cover an equal span of record time.
 
         After each `compact_every` commits the table is compacted; at the end the newest `keep` snapshots are kept.
         """
@@ -187,7 +187,7 @@ class Tableflow:
                 self.compact(topic.name)
         return self.expire(topic.name, keep)
 
-    def _of(self, name: str) -> _Materialised:
+    def _entry(self, name: str) -> _Materialised:
         if name not in self._topics:
             raise LookupError(f"topic {name}: it has no table here. Call create_table first")
         return self._topics[name]
@@ -196,29 +196,29 @@ class Tableflow:
     def _key_columns(self) -> tuple[str, str]:
         return KEY_COLUMN, metadata_column("partition", self.location.naming)
 
-    def _upserted(self, of: _Materialised, records: Sequence[Record]) -> tuple[list[Record], list[DataFile]]:
-        """Return the last record of each key that is no tombstone, and deletes of what earlier commits have of those keys."""
+    def _upserted(self, entry: _Materialised, records: Sequence[Record]) -> tuple[list[Record], list[DataFile]]:
+        """Return the last record of each key, without tombstones, and a file that deletes the keys' rows of earlier commits."""
         if any(each.key is None for each in records):
-            raise RecordError(f"topic {of.topic.name}: a record without a key, and an upsert table is keyed. Give it one")
+            raise RecordError(f"topic {entry.topic.name}: a record without a key, which an upsert table needs. Give it one")
         last = {(each.key, each.partition): each for each in records}
-        if not last or not of.table.current_snapshot():
+        if not last or not entry.table.current_snapshot():
             return [each for each in last.values() if each.value is not None], []
-        schema = schema_to_pyarrow(sanitize_column_names(of.table.schema().select(*self._key_columns)))
+        schema = schema_to_pyarrow(sanitize_column_names(entry.table.schema().select(*self._key_columns)))
         columns = [pa.array(values, field.type) for values, field in zip(zip(*last, strict=True), schema, strict=True)]
-        deletes = write_equality_deletes(of.table, pa.Table.from_arrays(columns, schema=schema), self._key_columns)
+        deletes = write_equality_deletes(entry.table, pa.Table.from_arrays(columns, schema=schema), self._key_columns)
         return [each for each in last.values() if each.value is not None], [deletes]
 
-    def _write(self, of: _Materialised, records: Sequence[Record], files: int | None) -> Iterator[DataFile]:
+    def _write(self, entry: _Materialised, records: Sequence[Record], files: int | None) -> Iterator[DataFile]:
         if not records:
             return
-        rows = to_arrow(of.topic, of.table.schema(), self.location.naming, records, of.schema_id)
+        rows = to_arrow(entry.topic, entry.table.schema(), self.location.naming, records, entry.schema_id)
         parts = _slices(rows, files) if files else _by_partition(rows, records)
-        yield from ExecutorFactory.get_or_create().map(partial(write_rows, of.table), parts)
+        yield from ExecutorFactory.get_or_create().map(partial(write_rows, entry.table), parts)
 
 
 def _require_one(name: str, what: str, count: int | None) -> None:
     if count is not None and count < 1:
-        raise ValueError(f"topic {name}: {count} {what}, and there is at least 1")
+        raise ValueError(f"topic {name}: {count} {what}, but there must be at least 1")
 
 
 def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
@@ -241,7 +241,7 @@ def _by_partition(rows: pa.Table, records: Sequence[Record]) -> Iterator[pa.Tabl
 
 
 def _spans(records: Sequence[Record], count: int) -> Iterator[list[Record]]:
-    """Cut `records` by time of arrival, which for a late record is that of the records before it."""
+    """Split `records` into spans by arrival time. A late record arrives with the records before it."""
     if not records:
         return
     arrivals = list(accumulate((each.timestamp for each in records), max))

@@ -80,7 +80,7 @@ def _environment(scope: Construct, provider: VendorProvider, confluent: Confluen
 
 
 class Accounts(Construct):
-    """The service accounts. `rights` are each account's role bindings and ACLs so far."""
+    """The service accounts. `rights` has the role bindings and ACLs of each account that were added so far."""
 
     def __init__(self, scope: Construct, id: str, *, provider: VendorProvider, cluster: KafkaCluster) -> None:
         super().__init__(scope, id)
@@ -99,7 +99,7 @@ class Accounts(Construct):
         return self._ids[name]
 
     def add_role_binding(self, role: Role, name: str = "") -> None:
-        """`name` is that of the object, if only the stack knows it."""
+        """Bind a role. `name` is the name of the object, if `role` doesn't contain it."""
         cluster = self._cluster
         subject = pascal_case(name) if role.scope == "subject" and name != role.name else ""
         binding = self._provider.create(
@@ -200,7 +200,7 @@ class Key:
 
 
 def key_secrets(secrets: StackSecrets) -> dict[KeyUse, Secret]:
-    """Create the secrets before all resources: the policy of the function that fills them names each."""
+    """Create the secrets before all resources: the policy of the function that fills them names each of them."""
     return {
         use: secrets.empty(f"{use.id}Secret", f"confluent/{use.path}", f"API key of {use.account} for {use.service}")
         for use in KEYS
@@ -255,7 +255,7 @@ class Keys(Construct):
 
 
 def subjects_of(role: Role, deployment: Deployment) -> list[str]:
-    """Return the subjects of a role: all in an environment that the deployment creates, its own topics' in a shared one."""
+    """Return a role's subjects: all in an environment that the deployment creates; in a shared one, those of its own topics."""
     if not deployment.confluent.environment_id:
         return [role.name]
     # The deployment registers, and so deletes, only schemas of values.

@@ -129,7 +129,7 @@ class ConfluentStack(LakeferryStack):
         return self.provider.create(self, "FlinkPool", props)
 
     def _bind(self) -> None:
-        """Bind the roles. Two are on objects that only this stack knows: the integration, and Flink's own account."""
+        """Bind the roles. Two are bound to objects that only this stack knows: the integration, and Flink's own account."""
         named = {
             "provider_integration": self.tableflow.integration.outputs.id,
             "service_account": self.accounts.id(FLINK),
@@ -149,10 +149,10 @@ class ConfluentStack(LakeferryStack):
             self.tableflow.add_table(topic, [*before, *self.streams.ready[topic.name]])
 
     def _cleanup(self, lake: Lake) -> list[IDependable]:
-        """Remove what Tableflow leaves: after its tables and catalog, and before the role that Confluent assumes."""
+        """Remove on destroy what Tableflow leaves: after its tables and catalog, and before the role that Confluent assumes."""
         if self.deployment.keeps_data:
             return []
-        # A policy of its own, because the database's name is the id of a cluster that this function creates.
+        # A separate policy, because the database's name is the id of a cluster that this function creates.
         rights = attach(
             self,
             "CleanupRights",

@@ -35,7 +35,7 @@ from stacks.constructs.vendor import VendorProvider, VendorResource
 
 
 class Streams(Construct):
-    """Topics and what writes them. `ready` is, by topic, the resources that must exist before the topic can be read."""
+    """Topics and what writes them. `ready` has, by topic, the resources that must exist before the topic can be read."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Streams(Construct):
                 subject=f"{topic.name}-value",
                 schema=_compact(text),
                 delete_permanently=not self._loaded.deployment.keeps_data,
-                # In an environment of the deployment's own, an existing subject is what Datagen registered for the topic before.
+                # In the deployment's own environment, an existing subject is one that Datagen registered for the topic.
                 adopt=self._loaded.deployment.confluent.environment_id is None,
             ),
         ).after(*self._accounts.rights[REGISTRY])

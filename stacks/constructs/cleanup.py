@@ -1,4 +1,4 @@
-"""Cleanup on destroy of data that CloudFormation doesn't know: what vendors and jobs wrote to buckets and databases."""
+"""Removes on destroy the data that CloudFormation doesn't know: what vendors and jobs wrote to buckets and databases."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def may_empty(bucket_arn: str) -> list[Statement]:
 
 
 def may_drop_tables(scope: Construct, database: str) -> Statement:
-    """Allow deleting the database. Glue then asks for permission on its user-defined functions too, also if it has none."""
+    """Allow deleting the database. Glue also checks the permission to delete its user-defined functions, even if it has none."""
     return allow(
         "DropTables",
         ["glue:GetTables", "glue:DeleteTable", "glue:DeleteDatabase"],

@@ -1,4 +1,4 @@
-"""The Glue jobs of exports: one job for each; script, zip and role are the same."""
+"""The Glue jobs of exports: one for each export, with the same script, zip and role."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WRITES_TABLES: Final = ("glue:GetDatabase", "glue:GetTable", "glue:CreateTable"
 
 
 class ExportJobs(Construct):
-    """The Glue jobs. `jobs` is by the name of the contract."""
+    """The Glue jobs. `jobs` has them by the name of their contract."""
 
     def __init__(self, scope: Construct, id: str, *, loaded: LoadedDeployment, lake: Lake, glue_database: str) -> None:
         super().__init__(scope, id)
@@ -129,9 +129,12 @@ class ExportJobs(Construct):
         return key
 
     def _security_configuration(self) -> glue.CfnSecurityConfiguration:
-        """Create the security configuration. Bookmarks use the deployment's key, which the job may not use: it keeps none. Logs
-        are encrypted by their groups: otherwise Glue writes to groups of other names, without retention (AWS Glue API, JobRun,
-        LogGroupName). Files in S3 have the encryption of their bucket, so readers need no key."""
+        """Create the security configuration.
+
+        Bookmarks use the deployment's key. The job has no permission for it, because it keeps no bookmarks. Logs are encrypted by
+        their log groups: with encryption in this configuration, Glue would write to log groups with other names, without
+        retention (AWS Glue API, JobRun, LogGroupName). Files in S3 have the encryption of their bucket, so readers need no key.
+        """
         of = glue.CfnSecurityConfiguration
         return of(
             self,
@@ -147,7 +150,7 @@ class ExportJobs(Construct):
         )
 
     def _role(self) -> iam.Role:
-        # AWS documents aws:SourceAccount for Glue, not that aws:SourceArn is the job's.
+        # For Glue, AWS documents aws:SourceAccount, but not that aws:SourceArn is the job's ARN.
         own = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
         glue_service = iam.ServicePrincipal("glue.amazonaws.com", conditions=own)
         return role(

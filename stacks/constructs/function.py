@@ -137,7 +137,7 @@ class FunctionSchedule(Construct):
 
 
 def log_group(scope: Construct, id: str, *, days: int, name: str | None = None, key: kms.IKey | None = None) -> logs.LogGroup:
-    """Return a log group that is deleted with the stack: what must be kept of a run is in its record."""
+    """Return a log group that is deleted with the stack: what must be kept about a run is in its run record."""
     group = logs.LogGroup(scope, id, encryption_key=key, log_group_name=name, removal_policy=RemovalPolicy.DESTROY)
     bare = group.node.default_child
     assert isinstance(bare, logs.CfnLogGroup)

@@ -41,7 +41,7 @@ def alarm(
     datapoints: int | None = None,
     mail_without_data: bool = False,
 ) -> cloudwatch.Alarm:
-    """Return an alarm that sends a mail when the metric gets above a limit, and when it is below again.
+    """Return an alarm that sends a mail when the metric rises above `above`, and when it is no longer above it.
 
     With `mail_without_data`, an alarm without data changes to INSUFFICIENT_DATA, which is mailed too. A new alarm has that state
     at first and mails nothing.
@@ -68,7 +68,7 @@ def alarm(
 
 
 def alarm_topic_name(deployment: Deployment) -> str:
-    """Fixed, so that alarms of stacks that are deployed before the topic can name it."""
+    """Return the topic's name. It is fixed, so that alarms of stacks that are deployed before the topic can name it."""
     return f"{deployment.prefix}-alarms"
 
 

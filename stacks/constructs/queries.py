@@ -16,12 +16,12 @@ QUERIES: Final = {
 }
 
 
-#: Characters of a name (Athena API reference, CreateNamedQuery).
+#: The most characters that a name may have (Athena API reference, CreateNamedQuery).
 _LONGEST: Final = 128
 
 
 def named_queries(scope: Construct, *, deployment: Deployment, database: str, workgroup: str) -> None:
-    """Create the queries. Names are quoted, because the database's has a hyphen."""
+    """Create the queries. Names are quoted, because the database's name has a hyphen."""
     for topic in deployment.tables_in_glue:
         for name, (title, text) in QUERIES.items():
             athena.CfnNamedQuery(

@@ -1,5 +1,5 @@
 """Rotation of a stack's keys: one function, a rotation schedule for each secret, and a schedule that revokes replaced keys after
-their grace."""
+their grace period."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stacks.constructs.statements import Statement, allow
 _STEPS: Final = ("DescribeSecret", "GetSecretValue", "PutSecretValue", "UpdateSecretVersionStage", "ListSecretVersionIds")
 #: The window in which a rotation may start.
 _WINDOW: Final = "4h"
-#: When replaced keys are revoked whose grace is over. A failed call is repeated by the next one, six hours later.
+#: When replaced keys are revoked, if their grace period is over. What a failed call left, the next one does six hours later.
 _REVOKE: Final = "15 0/6 * * ? *"
 
 
@@ -62,7 +62,7 @@ class KeyRotation(Construct):
         )
 
     def rotate(self, secret: Secret, *filled_by: IDependable) -> None:
-        """Rotate a secret, not before `filled_by`: until then there is no key to replace, or no right to replace it."""
+        """Rotate a secret after `filled_by`: before, there is no key to replace, or no permission to replace it."""
         permission = lambda_.CfnPermission(
             self,
             f"{secret.id}Permission",

@@ -17,7 +17,7 @@ from stacks.constructs.statements import Statement, allow
 
 
 def encryption_key(scope: Construct, id: str, purpose: str, removal: RemovalPolicy = RemovalPolicy.DESTROY) -> kms.Key:
-    """Return a key that rotates each year. AWS keeps it for a week after its deletion, the least that KMS allows."""
+    """Return a key that rotates each year. AWS keeps it for a week after its deletion, the minimum in KMS."""
     return kms.Key(
         scope,
         id,
@@ -110,7 +110,7 @@ def named_secret(scope: Construct, name: str) -> str:
 def may_read_secret(scope: Construct, what: str, arn: str) -> list[Statement]:
     """Allow reading a secret that the deployment did not create. `what` ends the statements' ids, `arn` may be a pattern.
 
-    The secret's KMS key is not known. Secrets Manager names the secret that it decrypts to KMS.
+    The secret's KMS key is not known. Secrets Manager tells KMS the ARN of the secret that it decrypts.
     """
     only = through(scope, "secretsmanager") | {"StringLike": {"kms:EncryptionContext:SecretARN": arn}}
     why = "The conditions allow one secret, through Secrets Manager only."

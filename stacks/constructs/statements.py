@@ -96,7 +96,7 @@ def acknowledge(construct: IConstruct, reason: str, *rules: str) -> None:
 
 
 def any_version(scope: Construct, function_arn: str) -> str:
-    """Return the id of the finding about the right to call any version of a function."""
+    """Return the id of cdk-nag's finding about the permission to call any version of a function."""
     return f"AwsSolutions-IAM5[Resource::{_flat(Stack.of(scope), function_arn)}:*]"
 
 

@@ -43,7 +43,7 @@ class VendorProvider(Construct):
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             time_to_live_attribute=contract.STATE_EXPIRY,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True),
-            # Without resources, no state is needed.
+            # It is deleted after the resources, and then no state is needed.
             removal_policy=RemovalPolicy.DESTROY,
         )
         provider = WaitingProvider(
@@ -74,7 +74,7 @@ class VendorProvider(Construct):
 
 
 class VendorResource(CustomResource, Generic[O]):
-    """An object at a vendor. Its id is its logical id at any depth of the tree, because it is part of the object's name."""
+    """An object at a vendor. Its construct id is its logical id at any depth of the tree: it is part of the object's name."""
 
     def __init__(self, scope: Construct, id: str, *, service_token: str, props: Properties[O]) -> None:
         options = SynthOptions.of(scope)
@@ -99,6 +99,6 @@ class VendorResource(CustomResource, Generic[O]):
         self.outputs: O = props.OUTPUTS(*[self.get_att_string(name) for name in props.OUTPUTS._fields])
 
     def after(self, *others: IDependable) -> Self:
-        """Create it after them, and remove it before them."""
+        """Create it after `others`, and delete it before them."""
         self.node.add_dependency(*others)
         return self

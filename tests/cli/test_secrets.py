@@ -421,7 +421,7 @@ def test_the_statement_leaves_the_key_that_works_alone(snowflake_account, secret
     other = keypair.make()
     document = json.loads(secrets_set("snowflake", given=other.private_pem.reveal()).stdout)
     assert "SET RSA_PUBLIC_KEY_2=" in document["details"]["sql"]
-    assert "so user and account are right" in document["why"]
+    assert "so the user and the account are right" in document["why"]
     snowflake_account.run(document["details"]["sql"])
     assert secrets_set("snowflake", given=other.private_pem.reveal()).exit_code == 0
     assert held(secrets, DEPLOYER, "AWSPREVIOUS")["fingerprint"] == pair.fingerprint

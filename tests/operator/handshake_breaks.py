@@ -28,8 +28,8 @@ def overridden(thing, **values):
 
 
 @contextmanager
-def trust(d, vendor, number=0, *, principal=None, external_id=None, without=None):
-    """Change one statement of a role's trust; `without` removes a condition or the statement."""
+def trust(d, vendor, number=0, *, principal=None, external_id=None, without=None, denied=None, denied_when=None):
+    """Change one statement of a role's trust; `without` removes a condition or the statement, `denied` adds one for an action."""
     statements = d.trust(vendor)
     if principal:
         statements[number]["Principal"] = {"AWS": principal}
@@ -39,6 +39,9 @@ def trust(d, vendor, number=0, *, principal=None, external_id=None, without=None
         del statements[number]["Condition"]
     if without == "statement":
         del statements[number]
+    if denied:
+        condition = {"Condition": denied_when} if denied_when else {}
+        statements.append({"Effect": "Deny", "Principal": {"AWS": "*"}, "Action": denied} | condition)
     d.retrust(vendor, statements)
     yield
     d.retrust(vendor, d.trust(vendor))

@@ -168,9 +168,7 @@ def test_a_missing_login_is_the_only_message(ctx, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     fresh = attrs.evolve(ctx)
-    assert [one["what"] for one in refused(fresh).details] == [
-        "AWS can't be asked, because nobody is logged in (NoCredentialsError)"
-    ]
+    assert [one["what"] for one in refused(fresh).details] == ["can't call AWS, because nobody is logged in (NoCredentialsError)"]
 
 
 @pytest.mark.usefixtures("bootstrapped")

@@ -293,7 +293,7 @@ GET_SECRET_VALUE = {"x-amz-target": "secretsmanager.GetSecretValue"}
     [
         ("AccessDeniedException", Result.WARN, "can't be read: reading secret {}: AccessDeniedException", "role"),
         ("DecryptionFailure", Result.FAIL, "AWS-REFUSED: reading secret {}: DecryptionFailure", "role"),
-        ("ExpiredTokenException", Result.FAIL, "AWS-CREDENTIALS: AWS doesn't take the credentials", "aws sso login"),
+        ("ExpiredTokenException", Result.FAIL, "AWS-CREDENTIALS: AWS rejects the credentials", "aws sso login"),
     ],
 )
 def test_a_key_that_may_not_be_read_is_not_reported_as_broken(ctx, broken, code, result, message, fix):

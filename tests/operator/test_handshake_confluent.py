@@ -28,6 +28,9 @@ BREAKS = {
     "tags that Confluent may not put on its session": (
         lambda d: breaks.trust(d, "tableflow", 1, without="statement"), hops.TAGS, ["sts:TagSession"],
     ),
+    "a trust of Confluent that denies it": (
+        lambda d: breaks.trust(d, "tableflow", denied="sts:AssumeRole"), hops.TRUST, ["denies sts:AssumeRole"],
+    ),
     "Confluent's role missing": (
         lambda d: breaks.no_role(d, "tableflow"), hops.ROLE, ["-tableflow", "--revert-drift"],
     ),
@@ -113,6 +116,12 @@ def test_files_of_a_stranger_in_the_bucket_are_a_warning(deployed):
         (seen,) = problems_of(deployed)
     assert seen[:2] == (hops.GROUP.name, hops.BUCKET)
     assert "reports/2026.csv" in seen[2]
+
+
+def test_a_statement_that_denies_under_conditions_is_not_judged(deployed):
+    away = {"NotIpAddress": {"aws:SourceIp": "192.0.2.0/24"}}
+    with breaks.trust(deployed, "tableflow", denied="sts:AssumeRole", denied_when=away):
+        assert problems_of(deployed) == []
 
 
 def test_an_invalid_cloud_key_does_not_hide_other_checks(deployed):

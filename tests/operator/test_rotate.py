@@ -35,6 +35,13 @@ def test_the_command_waits_for_as_long_as_the_function_may_run(ctx):
     assert waiting.read_timeout > contract.ROTATION_TIMEOUT_SECONDS > ctx.client("lambda").meta.config.read_timeout
 
 
+def test_a_secret_that_is_gone_does_not_hide_the_others(ctx):
+    gone = RotatingSecret("arn:aws:secretsmanager:eu-west-1:000000000000:secret:gone-abcdef", "confluent", FUNCTION)
+    (found,) = rotating_secrets.ages(ctx, [gone])
+    assert (found.age_days, found.secret) == (None, "gone")
+    assert "rotation" in found.trouble
+
+
 @pytest.fixture
 def secret(ctx):
     """A secret with two versions. The second is current."""

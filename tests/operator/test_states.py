@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import attrs
 import boto3
@@ -383,20 +383,23 @@ def test_a_late_export_is_named_while_its_next_run_is_awaited(readers, faults):
     assert (failure.code, "late" in failure.message) == ("STATUS-LATER", True)
 
 
-def test_the_last_run_is_reported_with_its_record(readers, job):
-    boto3.client("glue").start_job_run(JobName=job)
+@pytest.mark.usefixtures("job")
+def test_the_last_run_is_reported_with_its_record(readers, faults):
+    """A run outside of Glue, begun later, has a record too."""
     began = datetime.now(UTC)
+    later = began + timedelta(minutes=5)
+    run = {"Id": "jr_1", "StartedOn": began.timestamp(), "CompletedOn": later.timestamp(), "JobRunState": "FAILED"}
+    faults({"headers": {"x-amz-target": "AWSGlue.GetJobRuns"}, "status": 200, "body": json.dumps({"JobRuns": [run]})})
     windows = [{"window": "2026-11-20", "state": "published"}, {"window": "2026-11-21", "state": "blocked"}]
-    record = {"started_at": began.isoformat(), "state": "blocked", "reason": "EXP-CHECK  two rows", "windows": windows}
+    record = {"job_run_id": "jr_1", "state": "blocked", "reason": "EXP-CHECK  two rows", "windows": windows}
     put(readers, f"runs/{began:%Y%m%dT%H%M%SZ}-1.json", record)
+    put(readers, f"runs/{later:%Y%m%dT%H%M%SZ}-2.json", {"job_run_id": None, "state": "done", "windows": []})
     put(readers, "manifests/2026-11-20.json", {})
     found = standing(readers)
     assert found.published == 1
     assert status.look(readers, status.Event.FIRST_EXPORT)[0] == "first export: daily_trades (1 windows)"
-    last = found.last
-    if last.result not in exports.ACTIVE_RUNS:
-        assert (last.record, last.windows) == ("blocked", ("2026-11-20 published", "2026-11-21 blocked"))
-        assert "EXP-CHECK  two rows" in found.observations[0].message
+    assert (found.last.record, found.last.windows) == ("blocked", ("2026-11-20 published", "2026-11-21 blocked"))
+    assert "EXP-CHECK  two rows" in found.observations[0].message
     empty(readers)
 
 

@@ -75,10 +75,10 @@ standard output holds the same as one document: [Options of all commands](comman
 a window is also in the [run's record](run-record.md). Whatever happens, a run publishes a window completely or not at all.
 Messages never contain a secret or a value of the data."""
 _EXIT_INTRO: Final = """\
-With several windows, the exit code is that of the worst one; windows that could be published are. An entry below names the exit
-code of a command that ends with it, where that is not 1. An unknown option or a missing argument is exit code 2 too. `make setup`
-ends with 0 or 3."""
-#: Of the commands, and of the job (`python -m glue_jobs.export`), which has fewer.
+With several windows, the exit code is that of the worst one; windows that can be published are published. An entry below names
+the exit code of a command that ends with this error, unless it is 1. An unknown option or a missing argument is exit code 2 too.
+`make setup` ends with 0 or 3."""
+#: Exit code, its meaning for commands, and its meaning for the job (`python -m glue_jobs.export`), which has fewer.
 _EXITS: Final = (
     (errors.DONE, "done", "done; also where a window waits for data"),
     (errors.FAILED, "failed: the source, the data, AWS or a bug", "the same"),
@@ -92,8 +92,8 @@ _EXITS: Final = (
 _PART_INTROS: Final = {
     "resources": """\
 These end a `cdk deploy` or `cdk destroy`. CloudFormation shows one line: the code, what was being done to which resource, what
-the vendor said with its HTTP status and its own request id, and what to do. What may pass by itself is retried first, so an error
-here has persisted. The function's log in CloudWatch has the same, and every retry before it.""",
+the vendor said with its HTTP status and its own request id, and what to do. Errors that may be temporary are retried first, so
+an error here has persisted. The function's log in CloudWatch has the same, and every retry before it.""",
     "rotation": """\
 These end a step of a rotation, or what an operator asked of it ([Rotate keys](../how-to/rotate.md)). Secrets Manager notes them
 in CloudTrail as `RotationFailed`; the function's log in CloudWatch has the whole message. Whatever fails, the current key stays

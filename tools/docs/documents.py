@@ -46,7 +46,7 @@ _MANIFEST: Final = {
     "source.offsets.<partition>.min": "Least offset among the events that were read for this window, by Kafka partition.",
     "source.offsets.<partition>.max": "Greatest offset among them.",
     "rows.events.in_table": "Events in the snapshot. All of them are in one of the following counts.",
-    "rows.events.duplicates": "Events of which another one of the same key counts.",
+    "rows.events.duplicates": "Events that were left out because another event with the same key counts.",
     "rows.events.outside_window": "Events of other windows.",
     "rows.events.filtered": "Events that a filter on events left out.",
     "rows.events.kept": "Events that the file is made of.",
@@ -88,8 +88,8 @@ _MANIFEST: Final = {
     "notes[]": "Sentences for the reader: what was cut, replaced, or is too much for Excel.",
     "pseudonyms.key_version": "Version of the secret that the pseudonyms come from; those of two versions can't be compared. "
     "`pseudonyms` is null without hashed columns.",
-    "previous_window.window": "The latest window before this one that was published when this one was, which the report "
-    "compares with; null where there was none.",
+    "previous_window.window": "The latest earlier window that was already published when this one was published. The report "
+    "compares with it. Null if there was none.",
     "previous_window.run_id": "Its run.",
     "previous_window.contract_version": "The contract's version at that time.",
     "previous_window.rows": "Its rows.",

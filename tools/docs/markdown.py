@@ -18,7 +18,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def code(text: str) -> str:
-    """Return code, also inside a table; empty text stays empty."""
+    """Return the text as inline code, which may be in a table; empty text stays empty."""
     return f"`{text}`" if text else ""
 
 

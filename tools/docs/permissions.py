@@ -83,8 +83,9 @@ _PURPOSES: Final = {
 }
 _INTRO = """\
 What the role of an export needs, and nothing more. A test runs exports under exactly this policy in the embedded AWS, with IAM
-enforced, and shows that they fail without any one action but those that only clean up or explain an error. It was not tested in a
-live account. `<cluster id>` is the Kafka cluster's id; `<prefix>` is `exports` unless you chose another one."""
+enforced, and shows that they fail if any single action is missing, except for actions that only clean up or explain an error.
+It was not tested in a live account. `<cluster id>` is the Kafka cluster's id; `<prefix>` is `exports` unless you chose another
+one."""
 _BESIDE = """\
 - **KMS.** Where a bucket or the secret is encrypted with a key of yours, the role also needs `kms:Decrypt` on that key, and
   `kms:GenerateDataKey` on the key of a bucket that it writes to.
@@ -129,7 +130,7 @@ def _grouped() -> dict[tuple[str, tuple[str, ...]], list[Grant]]:
 
 
 def _sid(purpose: str, grants: list[Grant]) -> str:
-    """Return the statement's id; one of several services has the service in it, like ReadTablesS3."""
+    """Return the statement's id. It ends in the service if the purpose needs several services, like ReadTablesS3."""
     services = {grant.service for grant in GRANTS if grant.purpose == purpose}
     return purpose + (grants[0].service.capitalize() if len(services) > 1 else "")
 

@@ -31,7 +31,7 @@ _FOLDER = f"exports/weekly_sales/data/2026-W46/{_RUN}/"
 
 
 def manifests() -> list[dict[str, Any]]:
-    """Return one of an export of lines after a window with rows, and one of an aggregate after an empty window."""
+    """Return a manifest of an export of lines, after a window with rows, and one of an aggregate, after an empty window."""
     sales, regions = _contract("weekly_sales"), _contract("weekly_sales_by_region")
     full = _manifest(sales, date(2026, 11, 2), 14972, None)
     shown = _manifest(regions, date(2026, 10, 26), 25, None)

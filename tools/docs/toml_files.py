@@ -28,7 +28,8 @@ _CONTRACT_RULES: Final = {
     "With none of them it takes the source field of its own name.",
     "decimals_fit": "`decimal(p,s)`: p is 1 to 38, s at most p.",
     "allowed_values_fit": "Each value in `allowed` is written as the column's type is in the file.",
-    "gaps_can_be_told": "`delivery.null_text` is no value of a column that isn't text. A file of one nullable column needs one.",
+    "gaps_can_be_told": "`delivery.null_text` isn't a valid value of any column whose type isn't text. "
+    "A file whose only column is nullable needs a `null_text` that isn't empty.",
     "personal_is_complete": "`personal` has the keys that its treatment needs, no others, and the column's type is what the "
     "treatment leaves (see [Treatments of personal data](#treatments-of-personal-data)). A measure has no `personal`.",
     "aggregate_is_whole": "A measure needs `[aggregate]`, and `[aggregate]` needs at least one measure and one other column. "

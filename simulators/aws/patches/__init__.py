@@ -1,7 +1,8 @@
 """Patches that make MiniStack behave as AWS does, one module for each service.
 
-A module's docstring has, for each of its patches, AWS's behaviour with its source, and what stock MiniStack does. The probes of
-tests/simulators/aws prove both. simulators/aws/upstream/ offers to MiniStack what is of use to others.
+Each module's docstring describes, for each of its patches, AWS's behaviour with its source, and the behaviour of stock
+(unmodified) MiniStack. The probes of tests/simulators/aws test both. simulators/aws/upstream/ has the patches that are offered
+to MiniStack's maintainers.
 """
 
 from __future__ import annotations

@@ -1,23 +1,24 @@
-"""Athena: queries that read Iceberg tables as their caller, workgroups, and permission on the workgroup.
+"""Athena: queries of Iceberg tables with the caller's permissions, workgroups, and permission on the workgroup.
 
-- athena_queries: StartQueryExecution runs the statement in a process of its own (simulators/aws/athena.py) with the caller's
+- athena_queries: StartQueryExecution runs the statement in a separate process (simulators/aws/athena.py) with the caller's
   credentials. A missing permission on Glue or S3 makes the execution FAILED, and its reason names the permission. A malformed
   statement, a workgroup that doesn't exist or is disabled, and a result bucket that doesn't exist or whose location the caller
   may not read (s3:GetBucketLocation) are InvalidRequestException. A workgroup that enforces its configuration decides where
   results go, how they are encrypted, and how many bytes a query may read (BytesScannedCutoffPerQuery). GetQueryResults needs
-  s3:GetObject on the result; a page holds up to 1,000 rows, the first of them the names of the columns. A ClientRequestToken
-  starts one query. Stock MiniStack reads CSV files with its own rights, where DuckDB is installed, and no Iceberg table.
-  Source: Athena API reference (StartQueryExecution, GetQueryResults); user guide, "Override client-side settings", "Configure
-  per-query data usage limits", "Control access to Amazon S3 from Athena".
-- athena_workgroups: DeleteWorkGroup is refused without RecursiveDeleteOption while the workgroup has named queries or executions,
-  also when a stack deletes it; with the option they are deleted too. Stock deletes the workgroup alone. A named query needs a
-  workgroup that exists. Lists are those of one workgroup ("primary" by default), in pages of at most 50, executions newest first;
-  stock ignores the workgroup. A call on an execution or a named query needs permission on its workgroup; stock asks for
-  permission on "*". Source: Athena API reference (DeleteWorkGroup, ListNamedQueries, ListQueryExecutions); service authorization
-  reference, "Actions, resources, and condition keys for Amazon Athena".
+  s3:GetObject on the result; a page holds up to 1,000 rows, and the first row has the column names. Calls with the same
+  ClientRequestToken start one query. Stock MiniStack can't read Iceberg tables; if DuckDB is installed, it reads CSV files
+  without checking the caller's permissions. Source: Athena API reference (StartQueryExecution, GetQueryResults); user guide,
+  "Override client-side settings", "Configure per-query data usage limits", "Control access to Amazon S3 from Athena".
+- athena_workgroups: DeleteWorkGroup is refused without RecursiveDeleteOption while the workgroup has named queries or
+  executions, also when a stack deletes it; with the option they are deleted too. Stock deletes the workgroup alone. A named
+  query needs a workgroup that exists. ListNamedQueries and ListQueryExecutions list one workgroup ("primary" by default), in
+  pages of at most 50, executions newest first; stock ignores the workgroup. A call on an execution or a named query needs
+  permission on its workgroup; stock asks for permission on "*". Source: Athena API reference (DeleteWorkGroup,
+  ListNamedQueries, ListQueryExecutions); service authorization reference, "Actions, resources, and condition keys for Amazon
+  Athena".
 
-Laxer than AWS: glue:GetDatabase is not needed where glue:GetTable is; Lake Formation isn't there; the .metadata file beside a
-result is JSON. Stricter: what the engine doesn't run is refused as "not simulated".
+Less strict than AWS: a caller with glue:GetTable doesn't need glue:GetDatabase, and there is no Lake Formation. The .metadata
+file of a result is JSON. Stricter than AWS: a statement that the engine doesn't support is refused as "not simulated".
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and athena"`
 """
@@ -43,15 +44,15 @@ WORKGROUPS = Patch("athena_workgroups")
 PATCHES: Final = (WORKGROUPS, QUERIES)
 _ATHENA: Final = "ministack.services.athena"
 _PRIMARY: Final = "primary"
-#: Queries that run at the same time; more wait in QUEUED.
+#: How many queries run at the same time; the others wait in QUEUED.
 _CONCURRENT: Final = 2
 _ENGINE_VERSION: Final = {"SelectedEngineVersion": "AUTO", "EffectiveEngineVersion": "Athena engine version 3"}
-#: Entries of a list's page, and rows of a page of results.
+#: Entries on a page of a list, and rows on a page of query results.
 _LIST_PAGE: Final = 50
 _RESULT_PAGE: Final = 1000
 _NEEDS_WORKGROUP: Final = frozenset("StartQueryExecution CreateNamedQuery ListNamedQueries ListQueryExecutions".split())
 _ENCRYPTION: Final = {"SSE_S3": "AES256", "SSE_KMS": "aws:kms"}
-#: What a child process needs of this one's environment.
+#: The variables that the engine's process inherits.
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "TMPDIR", "LANG")
 #: A line of the engine's output holds a whole result.
 _LINE_BYTES: Final = 2**30
@@ -62,7 +63,7 @@ _tasks: set[asyncio.Task[None]] = set()
 
 
 class Refused(Exception):
-    """The error that Athena answers."""
+    """Athena refuses the request; `answer` is the error response."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__()
@@ -77,7 +78,7 @@ class Results(NamedTuple):
 
     @classmethod
     def of(cls, group: dict[str, Any], request: dict[str, Any]) -> Results:
-        """Take the workgroup's configuration if it is enforced, else the request's. Raises Refused if neither has a location."""
+        """Return the workgroup's configuration if it is enforced, else the request's if that has a location. Raises Refused."""
         configuration = group.get("Configuration") or {}
         own, given = configuration.get("ResultConfiguration") or {}, request.get("ResultConfiguration") or {}
         enforced = configuration.get("EnforceWorkGroupConfiguration", group["Name"] != _PRIMARY)
@@ -196,7 +197,7 @@ async def _accepted(
 
 
 async def _exchange(process: asyncio.subprocess.Process, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what the engine answers; empty if it ended."""
+    """Send the fields to the engine and return its reply; empty if the engine has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -211,7 +212,7 @@ async def _exchange(process: asyncio.subprocess.Process, fields: dict[str, Any])
 async def _run(execution: Execution, process: asyncio.subprocess.Process) -> None:
     queued = time.monotonic()
     status = execution["Status"]
-    async with _turns():
+    async with _query_slots():
         began = time.monotonic()
         if status["State"] == "QUEUED":
             status["State"] = "RUNNING"
@@ -242,12 +243,12 @@ def _end(execution: Execution, outcome: dict[str, Any]) -> None:
 
 
 @cache
-def _turns() -> asyncio.Semaphore:
+def _query_slots() -> asyncio.Semaphore:
     return asyncio.Semaphore(_CONCURRENT)
 
 
 def _credentials(access_key: str) -> dict[str, str]:
-    """Return the caller's credentials as variables. MiniStack has checked the signature, where IAM is enforced."""
+    """Return the caller's credentials as environment variables. If IAM is enforced, MiniStack has checked the signature."""
     known = ministack("core.iam_evaluator").resolve_credential(access_key)
     if not hasattr(known, "secret_access_key"):
         return {"AWS_ACCESS_KEY_ID": settings.ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": settings.SECRET_ACCESS_KEY}
@@ -305,7 +306,7 @@ def _invalid(message: str, **extra: str) -> Refused:
 
 
 def _is_allowed(access_key: str, action: str, region: str, arn: str) -> bool:
-    """Return whether the caller may do this in S3. True where IAM is off."""
+    """Return whether the caller may do this in S3. True if IAM is not enforced."""
     return not ministack("app").AUTH or not ministack("core.iam_evaluator").enforce(access_key, action, "s3", region, arn, None)
 
 
@@ -316,19 +317,19 @@ def delete_workgroup(original: Original, data: dict[str, Any]) -> Answer:
         return original(data)
     if name not in athena._workgroups:
         return _invalid("WorkGroup is not found.").answer
-    held = [(store, number) for store in (athena._named_queries, athena._executions) for number in _of(store, name)]
+    held = [(store, query_id) for store in (athena._named_queries, athena._executions) for query_id in _ids_in(store, name)]
     if held and not data.get("RecursiveDeleteOption"):
         return _invalid(f"WorkGroup {name} is not empty").answer
-    for store, number in held:
-        del store[number]
+    for store, query_id in held:
+        del store[query_id]
     return original(data)
 
 
 @WORKGROUPS.provisions("AWS::Athena::WorkGroup", "delete", original=True)
 def delete_of_stack(original: Callable[..., None], physical_id: str, props: dict[str, Any]) -> None:
-    """Stock sends DeleteWorkGroup and ignores the answer."""
+    """Delete the workgroup. Raises ValueError if it isn't empty; stock ignores the refusal of DeleteWorkGroup."""
     athena = ministack("services.athena")
-    holds = [*_of(athena._named_queries, physical_id), *_of(athena._executions, physical_id)]
+    holds = [*_ids_in(athena._named_queries, physical_id), *_ids_in(athena._executions, physical_id)]
     if physical_id in athena._workgroups and holds and not props.get("RecursiveDeleteOption"):
         raise ValueError(f"WorkGroup {physical_id} is not empty")
     original(physical_id, props)
@@ -345,18 +346,18 @@ def create_named_query(original: Original, data: dict[str, Any]) -> Answer:
 
 @WORKGROUPS.replaces(_ATHENA, "_list_named_queries", "data")
 def list_named_queries(original: Original, data: dict[str, Any]) -> Answer:
-    return _listed("NamedQueryIds", _of(ministack("services.athena")._named_queries, data.get("WorkGroup") or _PRIMARY), data)
+    return _listed("NamedQueryIds", _ids_in(ministack("services.athena")._named_queries, data.get("WorkGroup") or _PRIMARY), data)
 
 
 @WORKGROUPS.replaces(_ATHENA, "_list_query_executions", "data")
 def list_query_executions(original: Original, data: dict[str, Any]) -> Answer:
-    numbers = _of(ministack("services.athena")._executions, data.get("WorkGroup") or _PRIMARY)
-    return _listed("QueryExecutionIds", numbers[::-1], data)
+    ids = _ids_in(ministack("services.athena")._executions, data.get("WorkGroup") or _PRIMARY)
+    return _listed("QueryExecutionIds", ids[::-1], data)
 
 
 @WORKGROUPS.names_resources("athena")
 def workgroup_resource(target: str, body: bytes) -> str | None:
-    """Return None for a call that concerns no workgroup, or something that doesn't exist."""
+    """Return the call's workgroup; None if it concerns none, or a query that doesn't exist."""
     name = _workgroup_of(target.rpartition(".")[2], body)
     return f"workgroup/{name}" if name else None
 
@@ -368,17 +369,17 @@ def _workgroup_of(action: str, body: bytes) -> str | None:
         return None
     athena = ministack("services.athena")
     for store, field in ((athena._executions, "QueryExecutionId"), (athena._named_queries, "NamedQueryId")):
-        for number in [fields.get(field), *fields.get(f"{field}s", [])]:
-            if number in store:
-                return str(store[number]["WorkGroup"])
+        for query_id in [fields.get(field), *fields.get(f"{field}s", [])]:
+            if query_id in store:
+                return str(store[query_id]["WorkGroup"])
     return fields.get("WorkGroup") or (_PRIMARY if action in _NEEDS_WORKGROUP else None)
 
 
-def _of(store: Any, name: str) -> list[str]:
-    return [number for number, held in store.items() if held.get("WorkGroup") == name]
+def _ids_in(store: Any, name: str) -> list[str]:
+    return [query_id for query_id, held in store.items() if held.get("WorkGroup") == name]
 
 
-def _listed(field: str, numbers: list[str], data: dict[str, Any]) -> Answer:
+def _listed(field: str, ids: list[str], data: dict[str, Any]) -> Answer:
     start, size = int(data.get("NextToken") or 0), min(int(data.get("MaxResults") or _LIST_PAGE), _LIST_PAGE)
-    more = {"NextToken": str(start + size)} if start + size < len(numbers) else {}
-    return json_answer({field: numbers[start : start + size], **more})
+    more = {"NextToken": str(start + size)} if start + size < len(ids) else {}
+    return json_answer({field: ids[start : start + size], **more})

@@ -1,18 +1,19 @@
 """CloudFormation: how stacks are created, rolled back and deleted.
 
-- cfn_delete_order: Dependents are deleted first, and what a resource needs stays as long as that resource could not be deleted,
-  so that a later deletion can succeed. Stock MiniStack goes on, and deletes the functions that a custom resource is deleted by.
-  Source: CloudFormation user guide, DependsOn and "Delete stack fails".
-- cfn_failed_create: The physical id in a custom resource's failed answer to Create is kept, and the rollback sends Delete with
-  it; what the rollback could not delete stays in the stack, whose deletion tries again. Stock forgets both. Source:
-  CloudFormation user guide, "Custom resource response objects" and "Continue rolling back".
-- cfn_in_progress: DescribeStackResource answers CREATE_IN_PROGRESS as soon as the creation begins. Stock says that the resource
-  doesn't exist until it is complete, which looks to a custom resource's function as if nobody waited for it. Source:
+- cfn_delete_order: Dependents are deleted first. If one can't be deleted, the resources that it depends on are kept, so that a
+  later deletion can succeed. Stock MiniStack continues, and deletes even the functions that delete a custom resource. Source:
+  CloudFormation user guide, DependsOn and "Delete stack fails".
+- cfn_failed_create: The physical ID in a custom resource's FAILED response to Create is kept, and the rollback sends Delete
+  with it. Resources that the rollback can't delete stay in the stack, and deleting the stack tries again. Stock keeps neither.
+  Source: CloudFormation user guide, "Custom resource response objects" and "Continue rolling back".
+- cfn_in_progress: DescribeStackResource answers CREATE_IN_PROGRESS as soon as the creation begins. Stock answers that the
+  resource doesn't exist until it is complete, so the function of a custom resource concludes that nobody waits for it. Source:
   CloudFormation API reference, DescribeStackResource.
-- cfn_custom_resources: CloudFormation invokes the function of a custom resource asynchronously, so Lambda tries a failed
-  invocation twice more, and waits for the answer, not for the end of the function. Stock tries once, so that the stack waits for
-  ServiceTimeout, an hour by default, and a function that hangs holds the stack until Lambda's timeout. Source: CloudFormation
-  user guide, "How custom resources work"; Lambda developer guide, "Using AWS Lambda with AWS CloudFormation".
+- cfn_custom_resources: CloudFormation invokes the function of a custom resource asynchronously, so Lambda retries a failed
+  invocation twice. CloudFormation waits for the response, not for the function to end. Stock invokes the function once, so that
+  after a failure the stack waits for ServiceTimeout, an hour by default; and a function that hangs blocks the stack until
+  Lambda's timeout. Source: CloudFormation user guide, "How custom resources work"; Lambda developer guide, "Using AWS Lambda
+  with AWS CloudFormation".
 - cfn_exports: An update that would change or remove an exported value fails while another stack imports it, and is rolled back.
   Stock checks this only when the exporting stack is deleted. Source: CloudFormation user guide, "Get exported outputs from a
   deployed CloudFormation stack".
@@ -30,19 +31,19 @@ from simulators.aws.hooks import Answer, Original, Patch, ministack
 
 DELETE_ORDER = Patch("cfn_delete_order")
 _STACKS: Final = "ministack.services.cloudformation.stacks"
-#: By stack, what could not be deleted in the operation that is under way.
-_stuck: dict[str, set[str]] = {}
+#: By stack: the logical IDs of resources that could not be deleted in the current operation.
+_undeleted: dict[str, set[str]] = {}
 
 
 class StillNeeded(Exception):
-    """The reason of the resource's failure."""
+    """A resource that could not be deleted needs this one. The message becomes the ResourceStatusReason."""
 
 
 @DELETE_ORDER.replaces(_STACKS, "_delete_stack_async", "stack_name stack_id retain_resources force")
 async def delete_stack(
     original: Callable[..., Awaitable[None]], stack_name: str, stack_id: str, *given: Any, **named: Any
 ) -> None:
-    _stuck[stack_name] = set()
+    _undeleted[stack_name] = set()
     await original(stack_name, stack_id, *given, **named)
 
 
@@ -58,19 +59,19 @@ def delete_resource(  # noqa: PLR0917  (MiniStack's own parameters)
     if stack_name is None or logical_id is None:
         original(resource_type, physical_id, props, stack_name, logical_id)
         return
-    stuck = _stuck.setdefault(stack_name, set())
+    undeleted = _undeleted.setdefault(stack_name, set())
     try:
-        if users := _users(stack_name, logical_id) & stuck:
-            raise StillNeeded(f"{', '.join(sorted(users))} could not be deleted, and needs it")
+        if remaining := _dependents(stack_name, logical_id) & undeleted:
+            raise StillNeeded(f"needed by {', '.join(sorted(remaining))}, which could not be deleted")
         original(resource_type, physical_id, props, stack_name, logical_id)
     except Exception:
-        stuck.add(logical_id)
+        undeleted.add(logical_id)
         raise
-    stuck.discard(logical_id)
+    undeleted.discard(logical_id)
 
 
-def _users(stack_name: str, logical_id: str) -> set[str]:
-    """Return the resources that need this one directly; what needs those is stuck with them."""
+def _dependents(stack_name: str, logical_id: str) -> set[str]:
+    """Return the resources that depend on this one directly. An undeleted indirect dependent keeps these, too."""
     engine, stacks = ministack("services.cloudformation.engine"), ministack("services.cloudformation")._stacks
     stack = stacks.get(stack_name) or {}
     defined: dict[str, Any] = (stack.get("_template") or {}).get("Resources", {})
@@ -79,7 +80,7 @@ def _users(stack_name: str, logical_id: str) -> set[str]:
 
 FAILED_CREATE = Patch("cfn_failed_create")
 _CUSTOM: Final = "ministack.services.cloudformation.custom_resource"
-#: By stack and logical id: the record of a resource whose create failed.
+#: By stack and logical ID: the record of a custom resource whose creation is in progress or has failed.
 _failed: dict[tuple[str, str], dict[str, Any]] = {}
 
 
@@ -109,7 +110,7 @@ def invoke_custom_resource(  # noqa: PLR0917  (MiniStack's own parameters)
 
 @FAILED_CREATE.replaces(_CUSTOM, "deliver_response", "token response")
 def deliver_response(original: Callable[..., bool], token: str, response: dict[str, Any]) -> bool:
-    """Deliver the answer, in the thread that brought it; the answer names its resource."""
+    """Keep the physical ID and deliver the response, which names its resource: this thread is not that of the creation."""
     record = _failed.get((str(response.get("StackId")), str(response.get("LogicalResourceId"))))
     if record is not None and response.get("PhysicalResourceId"):
         record["PhysicalResourceId"] = response["PhysicalResourceId"]
@@ -146,7 +147,7 @@ def describe_stack_resource(original: Original, params: dict[str, Any]) -> Answe
     logical_id, stack = handlers._p(params, "LogicalResourceId"), handlers._resolve_stack(handlers._p(params, "StackName"))
     if not stack or logical_id in stack.get("_resources", {}):
         return original(params)
-    begun = _begun(stack["StackId"], logical_id)
+    begun = _record_in_progress(stack["StackId"], logical_id)
     if not begun:
         return original(params)
     stack["_resources"][logical_id] = begun
@@ -156,13 +157,13 @@ def describe_stack_resource(original: Original, params: dict[str, Any]) -> Answe
         del stack["_resources"][logical_id]
 
 
-def _begun(stack_id: str, logical_id: str) -> dict[str, Any]:
-    """Return its record, where the last event says that it is under way."""
+def _record_in_progress(stack_id: str, logical_id: str) -> dict[str, Any]:
+    """Return the resource's record if its last event is *_IN_PROGRESS, else an empty dict."""
     events = ministack("services.cloudformation")._stack_events.get(stack_id, [])
     last = next((event for event in reversed(events) if event["LogicalResourceId"] == logical_id), None)
     if not last or not last["ResourceStatus"].endswith("_IN_PROGRESS"):
         return {}
-    # In an update, stock reports UPDATE_IN_PROGRESS for a resource that is created.
+    # In an update of the stack, stock reports UPDATE_IN_PROGRESS for a resource that is being created.
     status = last["ResourceStatus"].replace("UPDATE_", "CREATE_")
     return {"ResourceType": last["ResourceType"], "ResourceStatus": status, "Timestamp": last["Timestamp"]}
 
@@ -188,7 +189,7 @@ def invoke_without_waiting(
 
 @CUSTOM_RESOURCES.replaces("ministack.services.lambda_svc", "_execute_function_with_config_scope", "func event")
 def execute_function(original: Callable[..., Any], func: dict[str, Any], event: Any) -> Any:
-    """Step Functions and others, which call it too, need its result."""
+    """Invoke asynchronously for CloudFormation. Other callers, such as Step Functions, need the result."""
     if not _is_cloudformation.get():
         return original(func, event)
     ministack("services.lambda_svc").invoke_async_with_retry(func, event)
@@ -204,7 +205,7 @@ EXPORTS = Patch("cfn_exports")
 def resolve_stack_outputs(
     original: Callable[..., tuple[list[Any], dict[str, Any]]], *given: Any
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Raises ValueError, which fails the update, for an export in use that changes or goes."""
+    """Raise ValueError, which fails the update, if an imported export would change or be removed."""
     outputs, exports = original(*given)
     cloudformation, handlers = ministack("services.cloudformation"), ministack("services.cloudformation.handlers")
     stack_id = given[-1]

@@ -1,22 +1,22 @@
 """CloudFormation: resource types that stock MiniStack lacks, and properties that it drops.
 
-- cfn_secrets: Ref of a secret is its ARN; stock gives the name, which no policy fits. A secret without a value in the template
-  has none; stock gives it an empty one. GenerateSecretString keeps to the rules of GetRandomPassword.
-  AWS::SecretsManager::RotationSchedule exists; stock refuses it. Drift detection finds a secret by its ARN; stock reports every
-  secret as deleted. Source: template reference, AWS::SecretsManager::Secret and RotationSchedule.
-- cfn_types: AWS::Athena::NamedQuery, AWS::Budgets::Budget and AWS::Glue::SecurityConfiguration exist; a function keeps its
-  DeadLetterConfig. Another notification of a budget makes another budget, which can't have the name of the first. An
-  alarm isn't created where one of its name exists. Stock refuses the first three types, drops the property, and overwrites the
+- cfn_secrets: Ref of a secret returns its ARN; stock returns the name, which matches no policy. A secret without a value in the
+  template has no version; stock gives it an empty value. GenerateSecretString follows the rules of GetRandomPassword.
+  AWS::SecretsManager::RotationSchedule is supported; stock refuses it. Drift detection finds a secret by its ARN; stock reports
+  every secret as deleted. Source: template reference, AWS::SecretsManager::Secret and RotationSchedule.
+- cfn_types: AWS::Athena::NamedQuery, AWS::Budgets::Budget and AWS::Glue::SecurityConfiguration are supported; a function keeps
+  its DeadLetterConfig. Changing a budget's notifications replaces the budget, and the new one can't have the same name. An
+  alarm isn't created if one with its name exists. Stock refuses the first three types, drops the property, and overwrites the
   alarm. Source: template reference of these types; user guide, "Name type".
 - cfn_properties: AWS::Scheduler::Schedule keeps ScheduleExpressionTimezone, StartDate, EndDate and KmsKeyArn, and fails if
   Scheduler refuses; AWS::Glue::Job keeps ExecutionProperty. Stock drops all of these, so that every schedule is in UTC. Source:
   template reference of these types.
 - cfn_buckets: Encryption, lifecycle rules, ownership controls and tags of a bucket are applied, changed and removed; versioning
-  that the template no longer has is suspended. A bucket with any object, version or delete marker is not deleted, and the
+  is suspended when the template no longer has it. A bucket with any object, version or delete marker is not deleted, and the
   deletion of the stack fails. Stock drops the properties, and deletes the bucket with its content. Source: template reference,
   AWS::S3::Bucket; S3 API reference, DeleteBucket.
 
-Stricter than AWS: a lifecycle rule with a field that is unknown here is refused.
+Stricter than AWS: a lifecycle rule with a property that this module doesn't know is refused.
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and cloudformation_types"`
 """
@@ -97,7 +97,7 @@ def update_rotation(physical_id: str, old: dict[str, Any], new: dict[str, Any], 
 
 @SECRETS.provisions(_ROTATION_SCHEDULE, "delete")
 def delete_rotation(physical_id: str, props: dict[str, Any]) -> None:
-    """Cancel the rotation, as CancelRotateSecret does; a secret that is gone has no schedule."""
+    """Cancel the rotation, as CancelRotateSecret does. The secret may be deleted already."""
     _, secret = ministack("services.secretsmanager")._resolve(physical_id)
     if secret:
         secret["RotationEnabled"] = False
@@ -129,7 +129,7 @@ _FUNCTION: Final = "AWS::Lambda::Function"
 
 @TYPES.provisions(_QUERY, "create")
 def create_query(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
-    """Create a query. Every property is create-only: a change creates another one and deletes this one."""
+    """Create a query. Every property is create-only: a change creates another query and deletes this one."""
     created = call_service("athena", "_create_named_query", props)["NamedQueryId"]
     return created, {"NamedQueryId": created}
 
@@ -149,7 +149,7 @@ def create_budget(logical_id: str, props: dict[str, Any], stack_name: str) -> Pr
 
 @TYPES.provisions(_BUDGET, "update")
 def update_budget(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str) -> Provisioned:
-    """Change the budget. Its notifications are create-only: a change creates another one, and deletes this one afterwards."""
+    """Update the budget. Its notifications are create-only: a change creates another budget and then deletes this one."""
     if new.get(_NOTIFICATIONS) != old.get(_NOTIFICATIONS):
         created: Provisioned = create_budget(physical_id, new, stack_name)
         return created
@@ -175,7 +175,7 @@ def create_alarm(original: Callable[..., Provisioned], logical_id: str, props: d
 
 @TYPES.provisions(_SECURITY, "create")
 def create_security(logical_id: str, props: dict[str, Any], stack_name: str) -> Provisioned:
-    """Create a configuration. Every property is create-only: a change creates another one and deletes this one."""
+    """Create a configuration. Every property is create-only: a change creates another configuration and deletes this one."""
     name = str(props["Name"])
     call_service("glue", "_create_security_configuration", {"Name": name, "EncryptionConfiguration": _security_encryption(props)})
     return name, {}
@@ -188,14 +188,14 @@ def delete_security(physical_id: str, props: dict[str, Any]) -> None:
 
 
 def _security_encryption(props: dict[str, Any]) -> dict[str, Any]:
-    """Return it as CreateSecurityConfiguration takes it: templates have the list under another name."""
+    """Return the EncryptionConfiguration for CreateSecurityConfiguration, which has another name for S3Encryptions."""
     encryption = copy.deepcopy(props["EncryptionConfiguration"])
     encryption["S3Encryption"] = encryption.pop("S3Encryptions", [])
     return dict(encryption)
 
 
 def _budget_request(logical_id: str, props: dict[str, Any], stack_name: str) -> dict[str, Any]:
-    """Return it as CreateBudget takes it: amounts are strings there, and numbers in templates."""
+    """Return the request of CreateBudget. Its amounts are strings, those of templates are numbers."""
     wanted = copy.deepcopy(props)
     budget = wanted["Budget"]
     budget.setdefault("BudgetName", f"{stack_name}-{logical_id}")
@@ -246,7 +246,7 @@ def create_schedule(_: Callable[..., Provisioned], logical_id: str, props: dict[
 def update_schedule(
     _: Callable[..., Provisioned], physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str
 ) -> Provisioned:
-    """Another name or group is another schedule; the one before goes when the update is through."""
+    """Update the schedule. A new name or group creates another schedule; the old one is deleted after the update."""
     if new.get("Name", physical_id) != physical_id or new.get("GroupName") != old.get("GroupName"):
         created: Provisioned = create_schedule(physical_id, new, stack_name)
         return created
@@ -293,14 +293,14 @@ def update(
 
 @BUCKETS.provisions(_BUCKET, "delete", original=True)
 def delete_bucket(_: Callable[..., Any], physical_id: str, props: dict[str, Any]) -> None:
-    """Delete the bucket as DeleteBucket does; it is no failure if it is gone."""
+    """Delete the bucket with DeleteBucket. The bucket may be deleted already."""
     s3 = ministack("services.s3")
     if physical_id in s3._buckets:
         _require_success(physical_id, s3._delete_bucket(physical_id))
 
 
 def _apply_settings(name: str, props: dict[str, Any], old: dict[str, Any]) -> None:
-    """Apply the settings. Raises ValueError."""
+    """Apply the bucket's properties, and remove those that only `old` has. Raises ValueError if S3 refuses."""
     s3 = ministack("services.s3")
     for prop, (document, api) in _SETTINGS.items():
         if props.get(prop):
@@ -313,7 +313,7 @@ def _apply_settings(name: str, props: dict[str, Any], old: dict[str, Any]) -> No
 
 
 def _require_success(name: str, answer: tuple[int, Any, Any]) -> None:
-    """Raise ValueError for a refusal; it becomes the reason of the resource's failure."""
+    """Raise ValueError if S3 refused the request. The message becomes the ResourceStatusReason."""
     if answer[0] >= 400:
         root = ElementTree.fromstring(answer[2])  # noqa: S314  (our own server wrote it)
         fields = {element.tag.rpartition("}")[2]: element.text for element in root.iter()}
@@ -329,7 +329,7 @@ def _bucket_encryption(given: dict[str, Any]) -> tuple[str, Any]:
 
 
 def _lifecycle_rule(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the rule in S3's own words. Raises ValueError for an unknown property."""
+    """Return the rule in the format of the S3 API. Raises ValueError for an unknown property."""
     if unknown := given.keys() - _LIFECYCLE_FIELDS.keys() - {"Prefix"}:
         raise ValueError(f"not simulated: {', '.join(sorted(unknown))} of a lifecycle rule")
     rule: dict[str, Any] = {"Filter": {"Prefix": given.get("Prefix", "")}}
@@ -351,7 +351,7 @@ _LIFECYCLE_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
     "NoncurrentVersionExpiration": ("NoncurrentVersionExpiration", ""),
     "AbortIncompleteMultipartUpload": ("AbortIncompleteMultipartUpload", ""),
 }
-#: The operation of S3 that sets a property, and the property's name in its request.
+#: By property: the function that makes S3's request of it, and the name in MiniStack's S3 operations.
 _SETTINGS: Final[Mapping[str, tuple[Callable[[Any], tuple[str, Any]], str]]] = {
     "BucketEncryption": (_bucket_encryption, "encryption"),
     "LifecycleConfiguration": (
@@ -370,7 +370,7 @@ def _xml(tag: str, content: Any) -> bytes:
 
 
 def _fill(element: ElementTree.Element, content: Any) -> None:
-    """Add elements for a value; a list stands for as many elements of the same name."""
+    """Add XML elements for a value. A list becomes several elements of the same name."""
     if not isinstance(content, dict):
         element.text = str(content).lower() if isinstance(content, bool) else str(content)
         return

@@ -1,14 +1,14 @@
-"""CloudWatch: states of metric alarms, and IAM's condition on a metric's namespace.
+"""CloudWatch: states of metric alarms, and the IAM condition key for a metric's namespace.
 
-- alarm_states: A metric alarm evaluates one metric with its dimensions, period by period, M of N, and with TreatMissingData.
-  Stock MiniStack puts all data of a metric's name together, whatever the dimensions and the time, and ignores DatapointsToAlarm
-  and TreatMissingData. Source: CloudWatch user guide, "Configuring how CloudWatch alarms treat missing data", "Evaluating an
-  alarm".
-- metric_namespace: The condition key cloudwatch:namespace narrows PutMetricData, which names no resource. Stock doesn't know the
-  key and denies what a policy allows under it. Source: service authorization reference, CloudWatch.
+- alarm_states: A metric alarm evaluates one metric with its dimensions, period by period, and needs DatapointsToAlarm out of
+  EvaluationPeriods ("M out of N"), with TreatMissingData. Stock MiniStack combines all data of a metric name, regardless of
+  dimensions and time, and ignores DatapointsToAlarm and TreatMissingData. Source: CloudWatch user guide, "Configuring how
+  CloudWatch alarms treat missing data", "Evaluating an alarm".
+- metric_namespace: The condition key cloudwatch:namespace restricts PutMetricData, which has no resource. Stock doesn't know
+  the key, and denies what a policy with this condition allows. Source: service authorization reference, CloudWatch.
 
-Beyond AWS: states change when data comes in; POST alarms/evaluate {"seconds": n} below the control prefix evaluates all alarms as
-of n seconds later.
+Beyond AWS: alarms change state as soon as data arrives; POST alarms/evaluate {"seconds": n} under /_simulator evaluates all
+alarms as if n seconds had passed.
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and cloudwatch"`
 """
@@ -27,8 +27,8 @@ from simulators.core import control
 
 ALARMS = Patch("alarm_states")
 _CLOUDWATCH: Final = "services.cloudwatch"
-#: CloudWatch looks at more periods than it needs; its guide's examples show two more.
-_MORE_PERIODS: Final = 2
+#: CloudWatch retrieves more periods than EvaluationPeriods; the examples in its user guide have two more.
+_EXTRA_PERIODS: Final = 2
 _BREACHES: Final[dict[str, Callable[[float, float], bool]]] = {
     "GreaterThanOrEqualToThreshold": operator.ge,
     "GreaterThanThreshold": operator.gt,
@@ -41,7 +41,7 @@ _BREACHES: Final[dict[str, Callable[[float, float], bool]]] = {
 def evaluate(original: Callable[[Any], None], alarm: dict[str, Any]) -> None:
     if alarm.get("ComparisonOperator") not in _BREACHES or not alarm.get("MetricName"):
         return original(alarm)
-    return _move(alarm, state_of(alarm, _periods(alarm, time.time())))
+    return _set_state(alarm, state_of(alarm, _breaching_periods(alarm, time.time())))
 
 
 @controls.register("POST", "/alarms/evaluate")
@@ -53,12 +53,12 @@ def evaluate_later(request: control.Request) -> control.Response:
     alarms = ministack(_CLOUDWATCH)._alarms
     for alarm in alarms.values():
         if alarm.get("ComparisonOperator") in _BREACHES and alarm.get("MetricName"):
-            _move(alarm, state_of(alarm, _periods(alarm, now)))
+            _set_state(alarm, state_of(alarm, _breaching_periods(alarm, now)))
     return control.as_json({alarm["AlarmName"]: alarm["StateValue"] for alarm in alarms.values()})
 
 
 def state_of(alarm: dict[str, Any], breaching: Sequence[bool | None]) -> str:
-    """`breaching` says of each period, the newest first, whether its value is over the limit; None where there is no data."""
+    """Return the alarm's state. `breaching`: for each period, newest first, whether it breaches; None without data."""
     periods = int(alarm.get("EvaluationPeriods", 1))
     wanted = int(alarm.get("DatapointsToAlarm") or periods)
     missing = alarm.get("TreatMissingData") or "missing"
@@ -76,7 +76,7 @@ def state_of(alarm: dict[str, Any], breaching: Sequence[bool | None]) -> str:
     return "ALARM" if oldest >= wanted else str(alarm["StateValue"])
 
 
-def _periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
+def _breaching_periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
     cloudwatch = ministack(_CLOUDWATCH)
     key = (
         alarm["Namespace"],
@@ -87,7 +87,7 @@ def _periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
     period, statistic = float(alarm.get("Period", 60)), alarm.get("Statistic", "Average")
     breaches, threshold = _BREACHES[alarm["ComparisonOperator"]], float(alarm.get("Threshold", 0))
     result: list[bool | None] = []
-    for number in range(int(alarm.get("EvaluationPeriods", 1)) + _MORE_PERIODS):
+    for number in range(int(alarm.get("EvaluationPeriods", 1)) + _EXTRA_PERIODS):
         end = now - number * period
         inside = [point for point in points if end - period < point["Timestamp"] <= end]
         value = cloudwatch._stat_value(cloudwatch._calc_stats(inside), statistic, inside) if inside else None
@@ -95,7 +95,7 @@ def _periods(alarm: dict[str, Any], now: float) -> list[bool | None]:
     return result
 
 
-def _move(alarm: dict[str, Any], state: str) -> None:
+def _set_state(alarm: dict[str, Any], state: str) -> None:
     old = alarm["StateValue"]
     if state == old:
         return
@@ -113,7 +113,7 @@ NAMESPACE = Patch("metric_namespace")
 def condition_keys(
     original: Callable[..., dict[str, Any]], service: str, iam_action: str, body: bytes, params: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what a request says of itself to the conditions of policies."""
+    """Return the condition keys of a request, with their values."""
     context = original(service, iam_action, body, params)
     if iam_action.lower() != "cloudwatch:putmetricdata":
         return context
@@ -121,7 +121,7 @@ def condition_keys(
 
 
 def _namespace(body: bytes, params: dict[str, Any]) -> str:
-    """Return the namespace, which clients write as JSON or as a form; empty if it can't be read."""
+    """Return the namespace of a JSON or form-encoded request; empty if it can't be read."""
     if body[:1] == b"{":
         try:
             return str(json.loads(body).get("Namespace", ""))

@@ -1,18 +1,19 @@
 """EventBridge Scheduler, and functions as targets of EventBridge rules.
 
-- scheduler_clock: Cron expressions and one-time schedules are read in ScheduleExpressionTimezone, with its daylight saving; stock
-  MiniStack reads everything as UTC. Universal targets (arn:aws:scheduler:::aws-sdk:<service>:<action>) and functions are called
-  under the target's role with Scheduler's context attributes; stock drops the first and asks no role for the second. RetryPolicy
-  holds, with short pauses; what can't be delivered goes to the queue of DeadLetterConfig. CreateSchedule and UpdateSchedule
-  refuse a role that doesn't trust Scheduler, and an unknown time zone. Source: EventBridge Scheduler user guide, "Schedule
-  types", "Universal targets", "Configuring a dead-letter queue", "Context attributes".
-- event_targets: A function is called if its policy lets EventBridge in. RetryPolicy holds; a missing permission or function goes
-  to the target's dead-letter queue without another try, with AWS's attributes, if the queue's policy lets EventBridge send. Stock
-  calls any function, once, and has no dead-letter queue of targets. Source: EventBridge user guide, "Using dead-letter queues to
-  process undelivered events".
+- scheduler_clock: Cron expressions and one-time schedules are in ScheduleExpressionTimezone, with daylight saving time; stock
+  MiniStack takes them as UTC. Universal targets (arn:aws:scheduler:::aws-sdk:<service>:<action>) and functions are called under
+  the target's role with Scheduler's context attributes; stock doesn't call the former, and calls the latter without assuming
+  the role. RetryPolicy applies, with short pauses; what can't be delivered goes to the queue of DeadLetterConfig.
+  CreateSchedule and UpdateSchedule refuse a role that doesn't trust Scheduler, and an unknown time zone. Source: EventBridge
+  Scheduler user guide, "Schedule types", "Universal targets", "Configuring a dead-letter queue", "Context attributes".
+- event_targets: A function is called if its policy allows EventBridge. RetryPolicy applies; if the permission or the function
+  is missing, the event goes to the target's dead-letter queue without a retry, with AWS's message attributes, if the queue's
+  policy allows EventBridge to send. Stock calls any function, once, and has no dead-letter queues for targets. Source:
+  EventBridge user guide, "Using dead-letter queues to process undelivered events".
 
-Beyond AWS: POST schedules/fire {"group": "default", "name": …, "at": ISO time} below the control prefix lets the time of one
-schedule pass, and answers the result of the first try. Without `at`, the time is the next one that is due.
+Beyond AWS: POST schedules/fire {"group": "default", "name": …, "at": ISO time} under /_simulator invokes one schedule as if it
+were due at that time, skips its earlier occurrences, and returns the result of the first attempt. Without `at`, the time is the
+next due time.
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and events"`
 """
@@ -40,7 +41,7 @@ _SCHEDULER_MODULE: Final = "ministack.services.scheduler"
 _TICK_SECONDS: Final = 1.0
 _STARTED: Final = datetime.now(UTC)
 _log: Final = logging.getLogger("lakeferry.scheduler")
-#: Up to when the occurrences of a schedule have been dealt with, by the clock or by hand.
+#: By schedule: the time up to which its occurrences were invoked, by the clock or by POST schedules/fire.
 _processed_until: dict[Any, datetime] = {}
 _lock: Final = threading.Lock()
 
@@ -65,7 +66,7 @@ def ticker_loop(_: Callable[[], None]) -> None:
         time.sleep(_TICK_SECONDS)
         try:
             _tick(datetime.now(UTC))
-        except Exception:  # of one schedule; the clock goes on
+        except Exception:  # a schedule that fails must not stop the clock
             _log.exception("a schedule could not be called")
 
 
@@ -136,12 +137,12 @@ def _invocation(outcome: Outcome) -> dict[str, Any]:
 
 
 def _refused(body: dict[str, Any]) -> Answer | None:
-    message = _mistake(body)
+    message = _validation_error(body)
     refusal: Answer = ministack("services.scheduler")._error(400, "ValidationException", message)
     return refusal if message else None
 
 
-def _mistake(body: dict[str, Any]) -> str:
+def _validation_error(body: dict[str, Any]) -> str:
     try:
         ZoneInfo(body.get("ScheduleExpressionTimezone") or "UTC")
     except (ZoneInfoNotFoundError, ValueError):

@@ -1,25 +1,24 @@
-"""Glue: the Data Catalog, permission on it, and runs of jobs.
+"""Glue: the Data Catalog, permissions on it, and job runs.
 
-- glue_catalog: Names of databases and tables are kept in lower case; stock MiniStack keeps case. GetTables and
-  GetDatabases return at most 100 entries and a NextToken; stock returns all. GetTables in a database that doesn't exist is
-  EntityNotFoundException; stock answers an empty list. Expression is a regular expression; stock takes it for a glob. UpdateTable
-  replaces the whole definition; stock keeps what the new one leaves out. UpdateTable with a stale VersionId is always
-  ConcurrentModificationException; stock compares and writes without a lock, so two writers may both win. Source: Glue web API
-  reference (GetTables, GetDatabases, UpdateTable, TableInput).
+- glue_catalog: Database and table names are stored in lower case; stock MiniStack keeps their case. GetTables and GetDatabases
+  return at most 100 entries and a NextToken; stock returns all. GetTables in a database that doesn't exist is
+  EntityNotFoundException; stock returns an empty list. Expression is a regular expression; stock treats it as a glob.
+  UpdateTable replaces the whole definition; stock keeps the fields that the new definition omits. UpdateTable with a stale
+  VersionId is always ConcurrentModificationException; stock compares and writes without a lock, so two concurrent writers may
+  both succeed. Source: Glue web API reference (GetTables, GetDatabases, UpdateTable, TableInput).
 - glue_permissions: A call needs permission on the table, its database and the catalog; DeleteDatabase also on all tables and
   user-defined functions of the database. Stock checks only the database of a table, expects `table/<name>` for a database, and
   never checks the catalog, so it denies what AWS allows and allows what AWS denies. As on stock, GetTables lists the whole
-  database; AWS leaves out what the caller may not see. Source: Glue developer guide, "Identity-based policy examples for AWS
-  Glue" and "Specifying AWS Glue resource ARNs".
+  database; AWS omits the tables on which the caller has no permission. Source: Glue developer guide, "Identity-based policy
+  examples for AWS Glue" and "Specifying AWS Glue resource ARNs".
 - glue_runs: StartJobRun runs the script of ScriptLocation with the zips of --extra-py-files, read with the job's role, in the
-  project's interpreter for its GlueVersion, with Spark, Java and Iceberg as Glue has them; stock says SUCCEEDED at once and runs
-  nothing. Arguments of a run override DefaultArguments, NonOverridableArguments override both. States, ErrorMessage, times and
-  Timeout are kept;
-  BatchStopJobRun ends the run; MaxConcurrentRuns holds; logs go to --custom-logGroup-prefix. EventBridge gets one "Glue Job State
-  Change" when a run ends. Source: Glue developer guide, "Using job parameters in AWS Glue jobs", "Automating with EventBridge";
-  web API reference, StartJobRun.
+  project's interpreter for its GlueVersion, with Glue's versions of Spark, Java and Iceberg; stock reports SUCCEEDED at once
+  and runs nothing. Arguments of a run override DefaultArguments, NonOverridableArguments override both. A run has Glue's
+  states, ErrorMessage and times; its Timeout and MaxConcurrentRuns are enforced; BatchStopJobRun stops it; its logs go to log
+  groups with the prefix --custom-logGroup-prefix. EventBridge gets one "Glue Job State Change" when a run ends. Source: Glue
+  developer guide, "Using job parameters in AWS Glue jobs", "Automating with EventBridge"; web API reference, StartJobRun.
 
-Beyond AWS: POST job-runs/expire {"job": …, "run": …} below the control prefix ends a run as if its Timeout were over.
+Beyond AWS: POST job-runs/expire {"job": …, "run": …} under /_simulator ends a run as if its Timeout had passed.
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and glue"`
 """
@@ -47,7 +46,7 @@ _CATALOG_ACTIONS = frozenset(
     "CreateTable GetTable GetTables UpdateTable DeleteTable BatchDeleteTable".split()
 )
 _LISTS = {"GetTables": "TableList", "GetDatabases": "DatabaseList"}
-#: What a table has once it is updated with a definition that names none of it.
+#: The values of fields that the definition in UpdateTable omits.
 _EMPTY_TABLE: dict[str, Any] = {
     "Description": "",
     "Owner": "",
@@ -106,7 +105,7 @@ def _catalog_page(answer: Answer, field: str, MaxResults: int | None, NextToken:
 
 
 PERMISSIONS = Patch("glue_permissions")
-_OF_A_DATABASE = frozenset({"CreateDatabase", "GetDatabase", "UpdateDatabase", "DeleteDatabase"})
+_DATABASE_ACTIONS = frozenset({"CreateDatabase", "GetDatabase", "UpdateDatabase", "DeleteDatabase"})
 
 
 @PERMISSIONS.replaces(
@@ -130,13 +129,13 @@ def enforce(  # noqa: PLR0917  (MiniStack's own parameters)
 
 @PERMISSIONS.names_resources("glue")
 def catalog_resource(target: str, body: bytes) -> str | None:
-    """Return `database/<name>` or `table/<database>/<name>`; None for a call on something else than the Data Catalog."""
+    """Return `database/<name>` or `table/<database>/<name>`; None for a call that doesn't concern the Data Catalog."""
     try:
         request = json.loads(body or b"{}")
     except ValueError:
         return None
     action = target.rpartition(".")[2]
-    if action in _OF_A_DATABASE:
+    if action in _DATABASE_ACTIONS:
         return f"database/{_name(request, 'DatabaseInput')}".lower()
     database = request.get("DatabaseName")
     if not database:
@@ -150,7 +149,7 @@ def _name(request: dict[str, Any], within: str) -> str:
 
 
 def related(action: str, arn: str) -> list[str]:
-    """Return the ARNs of what contains a resource of the Data Catalog, and of what a deleted database contains."""
+    """Return the ARNs that also need permission: what contains the resource, and for DeleteDatabase the database's content."""
     prefix, _, resource = arn.rpartition(":")
     kind, _, name = resource.partition("/")
     if action == "glue:DeleteDatabase":
@@ -164,7 +163,7 @@ _GLUE: Final = "ministack.services.glue"
 _DEFAULT_TIMEOUT: Final = 480
 _SEVERITY: Final = {"SUCCEEDED": "INFO", "STOPPED": "INFO", "TIMEOUT": "WARN"}
 _MESSAGE: Final = {"SUCCEEDED": "Job run succeeded", "STOPPED": "Job run stopped"}
-#: By the run's id, while it lasts.
+#: The runs that have not ended, by their IDs.
 _active_runs: dict[str, JobRun] = {}
 _runs_lock: Final = threading.Lock()
 
@@ -206,7 +205,7 @@ def start_job_run(original: Original, data: dict[str, Any]) -> Answer:
 
 @RUNS.replaces(_GLUE, "_batch_stop_job_run", "data")
 def batch_stop_job_run(original: Original, data: dict[str, Any]) -> Answer:
-    """Stop the active runs, which are STOPPING until they end; for the others MiniStack answers the error."""
+    """Stop the active runs, which are STOPPING until they end. MiniStack returns the errors for the other runs."""
     stopping = [run for run in data.get("JobRunIds", []) if _request_end(data.get("JobName", ""), run, "STOPPED")]
     answer = original({**data, "JobRunIds": [run for run in data.get("JobRunIds", []) if run not in stopping]})
     response = json.loads(answer[2])
@@ -220,7 +219,7 @@ def expire(request: control.Request) -> control.Response:
     job, run = given.get("job", ""), given.get("run", "")
     if _request_end(job, run, "TIMEOUT"):
         return control.as_json({"job": job, "run": run})
-    return control.as_json({"error": f"job {job!r} has no run {run!r} that goes on"}, 404)
+    return control.as_json({"error": f"job {job!r} has no active run {run!r}"}, 404)
 
 
 def _request_end(job_name: str, run_id: str, state: str) -> bool:
@@ -262,7 +261,7 @@ def _record(job: dict[str, Any], data: dict[str, Any], run_id: str, arguments: d
 
 
 def _put_event(record: dict[str, Any]) -> None:
-    """Put the event of the end. The next run may begin before it is out, as on AWS."""
+    """Send the event for the run's end. As on AWS, the next run may start before the event is delivered."""
     _active_runs.pop(record["Id"], None)
     state = record["JobRunState"]
     detail = {

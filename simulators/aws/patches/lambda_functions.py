@@ -1,22 +1,23 @@
 """Lambda: the interpreter of functions, asynchronous invocations, and logs.
 
-- lambda_interpreter: Functions run in the project's interpreter, with the packages that ship with them; stock MiniStack runs them
-  in its own. This one is specific to this repository.
-- lambda_ahead: Functions that are named in a function's environment are started along with it, as AWS initialises environments
-  ahead of invocations. Stock starts each one when it is first called, so that the functions of a custom resource start one after
-  the other. Source: Lambda developer guide, "Lambda execution environment".
-- lambda_async: An asynchronous invocation has two more tries under one request id; then the event itself goes to the function's
-  dead-letter queue, with RequestID, ErrorCode and ErrorMessage, under the function's role. CreateFunction and
-  UpdateFunctionConfiguration refuse a queue to which the role may not send. Each failed try counts in the metric Errors. Stock
-  gives each try an id of its own, sends the envelope of failure destinations without attributes, and leaves Errors at 0. The
-  pauses are short. Source: Lambda developer guide, "Adding a dead-letter queue", "How Lambda handles errors and retries with
-  asynchronous invocation", "Types of metrics for Lambda functions".
-- lambda_node_sdk: A call with the AWS SDK for JavaScript fails if the connection ends before the answer does. Stock has an SDK of
-  its own, whose call then never ends: the function hangs until its timeout, 15 minutes in CDK's provider framework. Source:
-  Node.js documentation, http.ClientRequest: a response that is cut off emits "error", which the SDK passes on.
-- lambda_logs: A function writes to the log group of its LoggingConfig if its role may, and creates the group only if the role may
-  do that. Stock creates /aws/lambda/<name> without asking the role, so that it outlives the stack. Source: Lambda developer
-  guide, "Sending Lambda function logs to CloudWatch Logs".
+- lambda_interpreter: Functions run in the project's interpreter, which has the packages that are deployed with them; stock
+  MiniStack runs them in its own. This patch is specific to this repository.
+- lambda_ahead: Functions whose ARNs are in a function's environment variables are started together with it, as AWS initialises
+  execution environments ahead of invocations. Stock starts each function when it is first called, so that the functions of a
+  custom resource start one after the other. Source: Lambda developer guide, "Lambda execution environment".
+- lambda_async: A failed asynchronous invocation is retried twice with the same request ID; then the event itself goes to the
+  function's dead-letter queue, with the attributes RequestID, ErrorCode and ErrorMessage, under the function's role.
+  CreateFunction and UpdateFunctionConfiguration refuse a queue to which the role may not send. Each failed attempt counts in
+  the metric Errors. Stock gives each attempt another request ID, sends the envelope of failure destinations without attributes,
+  and leaves Errors at 0. The pauses between attempts are short. Source: Lambda developer guide, "Adding a dead-letter queue",
+  "How Lambda handles errors and retries with asynchronous invocation", "Types of metrics for Lambda functions".
+- lambda_node_sdk: A call with the AWS SDK for JavaScript fails if the connection is closed before the response is complete.
+  Stock has its own SDK, whose call then never returns: the function hangs until its timeout, 15 minutes in CDK's provider
+  framework. Source: Node.js documentation, http.ClientRequest: a response that is cut off emits "error", which the SDK passes
+  on.
+- lambda_logs: A function writes to the log group of its LoggingConfig if its role allows it, and creates the group only if the
+  role allows that. Stock creates /aws/lambda/<name> regardless of the role, so that the group outlives the stack. Source:
+  Lambda developer guide, "Sending Lambda function logs to CloudWatch Logs".
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and lambda_functions"`
 """
@@ -49,7 +50,7 @@ NODE_SDK = Patch("lambda_node_sdk")
 
 @NODE_SDK.replaces("ministack.core.lambda_runtime", "_detect_runtime_binary", "runtime")
 def reject_cut_answers(original: Callable[[str], tuple[str, str]], runtime: str) -> tuple[str, str]:
-    """Node.js swallows the error of an answer that nobody listens for."""
+    """Fail the call if the response is cut off. Node.js drops the response's "error" if nothing listens for it."""
     binary, script = original(runtime)
     return binary, script.replace('res.on("end",', 'res.on("error", reject); res.on("end",')
 
@@ -74,14 +75,14 @@ def _called_functions(config: dict[str, Any]) -> Iterator[str]:
 
 
 def _start(arn: str) -> None:
-    """Start a worker. The first invocation waits for it, and reports why it could not be started."""
+    """Start a worker. If that fails, the function's first invocation reports the reason."""
     record, config, name = ministack("services.lambda_svc")._get_func_record_for_ref(arn)
     if not record or not config or not record.get("code_zip"):
         return
     runtime = ministack("core.lambda_runtime")
     try:
         runtime.ensure_spawned(runtime.get_or_create_worker(name, config, record["code_zip"], config.get("Version", "$LATEST")))
-    except Exception as error:  # a handler that can't be imported raises whatever it likes
+    except Exception as error:  # importing a handler can raise any exception
         _log.info("%s was not started ahead: %s", name, error)
 
 

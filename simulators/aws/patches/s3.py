@@ -1,22 +1,22 @@
-"""S3: multipart uploads, limits of the API, default encryption, and what the conditions of bucket policies see.
+"""S3: multipart uploads, API limits, encryption with the AWS managed key, missing keys, and aws:SecureTransport.
 
 - s3_multipart: CompleteMultipartUpload refuses (400) EntityTooSmall if a part other than the last is under 5 MiB;
   InvalidPartOrder if the list doesn't ascend, or if the upload has a checksum algorithm and the numbers are not 1, 2, 3 and so
   on; MalformedXML if the list is empty or an entry has no ETag; InvalidRequest if the upload has a checksum algorithm and an
-  entry no checksum. UploadPart refuses a part whose checksum is missing or of another algorithm (InvalidRequest). Stock MiniStack
-  sorts the list and accepts all of these. Source: S3 API reference, CompleteMultipartUpload (errors), CompletedPart (PartNumber)
-  and UploadPart; S3 user guide, "Multipart upload limits".
+  entry has no checksum. UploadPart refuses a part whose checksum is missing or of another algorithm (InvalidRequest). Stock
+  MiniStack sorts the list and accepts all of these. Source: S3 API reference, CompleteMultipartUpload (errors), CompletedPart
+  (PartNumber) and UploadPart; S3 user guide, "Multipart upload limits".
 - s3_limits: ListObjects, ListObjectsV2, ListObjectVersions, ListMultipartUploads and ListParts return at most 1,000 entries;
-  stock returns as many as the request asks for, which hides a missing loop. DeleteObjects with more than 1,000 keys is
-  MalformedXML, a key of more than 1,024 bytes KeyTooLongError; stock accepts both. PutObject answers with the checksum that it
-  was given; stock omits it. Source: S3 API reference of these operations; user guide, "Naming Amazon S3 objects".
-- s3_managed_key: A write with aws:kms that names no key uses the key alias/aws/s3 of the account; CDK uploads assets so. Stock
-  refuses it. Source: S3 user guide, "Specifying server-side encryption with AWS KMS".
+  stock returns as many as the request asks for, which hides a missing pagination loop. DeleteObjects with more than 1,000 keys
+  is MalformedXML, a key of more than 1,024 bytes KeyTooLongError; stock accepts both. PutObject returns the checksum with which
+  the object was stored; stock omits it. Source: S3 API reference of these operations; user guide, "Naming Amazon S3 objects".
+- s3_managed_key: A write with aws:kms that names no key uses the account's key alias/aws/s3; CDK uploads assets in this way.
+  Stock refuses it. Source: S3 user guide, "Specifying server-side encryption with AWS KMS".
 - s3_missing_key: GetObject and HeadObject of a key that doesn't exist are 404 only for a caller with s3:ListBucket, and 403
   (AccessDenied) for others. Stock answers 404 to both, so a role without s3:ListBucket fails only on AWS. Source: S3 API
   reference, GetObject (permissions).
 - secure_transport: A request on loopback counts as one over TLS (aws:SecureTransport), because the embedded AWS speaks plain
-  HTTP. On stock, bucket policies that deny access without TLS deny every call. This one is not AWS's behaviour; it makes such
+  HTTP. On stock, bucket policies that deny access without TLS deny every call. This patch is not AWS's behaviour; it makes such
   policies testable.
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and s3"`
@@ -37,12 +37,12 @@ from simulators.aws.patches.s3_bodies import Completion, Part
 MULTIPART = Patch("s3_multipart")
 _S3 = "ministack.services.s3"
 MIN_PART_BYTES = 5 * 1024 * 1024
-#: The one algorithm that S3 knows only for whole objects: their parts need no checksum.
+#: The only algorithm with which S3 has checksums of whole objects only, so that parts need none.
 _FULL_OBJECT = "CRC64NVME"
 
 
 class Refused(Exception):
-    """What S3 answers instead."""
+    """S3 refuses the request with this error code and message."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(code, message)
@@ -77,7 +77,7 @@ def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
     upload_id = s3._qp(query_params, "uploadId")
     upload, bucket = s3._multipart_uploads.get(upload_id), s3._ensure_bucket(bucket_name)
     if bucket is None or upload is None or (upload["bucket"], upload["key"]) != (bucket_name, key):
-        # No such upload, or one that is complete already: stock answers as S3 does, which repeats its first answer.
+        # The upload doesn't exist, or is complete: then S3 repeats its first response. Stock does both correctly.
         return original(bucket_name, key, body, query_params, headers)
     refusal: Answer | None = s3._check_sse_c_part(headers, upload)
     refusal = refusal or s3._check_put_preconditions(headers, bucket["objects"].get(key))
@@ -97,7 +97,7 @@ def complete_multipart_upload(  # noqa: PLR0917  (MiniStack's own parameters)
 def listed_parts(body: bytes) -> list[Part]:
     """Read the list of parts. Raises Refused if it does not follow the schema."""
     try:
-        root = ElementTree.fromstring(body)  # noqa: S314  (the caller is a test of ours, on loopback)
+        root = ElementTree.fromstring(body)  # noqa: S314  (only local clients call this)
         parts = [_listed_part(entry) for entry in root if _tag(entry) == "Part"]
     except (ElementTree.ParseError, KeyError, TypeError, ValueError):
         parts = []
@@ -118,7 +118,7 @@ def _tag(element: ElementTree.Element) -> str:
 
 
 def accept(parts: list[Part], upload: dict[str, Any], headers: dict[str, str]) -> str | None:
-    """Return the checksum of the object to be, where the upload has an algorithm. Raises Refused."""
+    """Return the checksum of the whole object, or None if the upload has no algorithm. Raises Refused."""
     numbers = [part.number for part in parts]
     if numbers != sorted(set(numbers)):
         raise Refused("InvalidPartOrder", "The list of parts was not in ascending order")

@@ -1,10 +1,10 @@
-"""S3 objects stay on disk: memory is bounded by the parts that are in flight, not by the size of objects.
+"""S3 object bodies stay on disk: memory use depends on the parts that are being transferred, not on the size of objects.
 
 - s3_bodies: AWS streams objects. Stock MiniStack holds all parts of an upload and the assembled object in memory, reads a whole
-  object for each requested range (357 MB in ranges of 8 MiB: 35 MB/s) and keeps all versions in memory. Here parts are spooled to
-  a file as they arrive, and objects are sent from their file in chunks. `python -m benchmarks growth` needs it: its exports have
-  up to 20 million rows. Range together with VersionId is honoured too; stock sends the whole version. Source: S3 API reference,
-  GetObject.
+  object for each requested range (357 MB in ranges of 8 MiB: 35 MB/s) and keeps all versions in memory. Here parts are spooled
+  to a file as they arrive, and objects are sent from their file in chunks. `python -m benchmarks growth` needs this: its
+  exports have up to 20 million rows. GetObject supports Range together with VersionId; stock sends the whole version. Source:
+  S3 API reference, GetObject.
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and s3_bodies"`
 """
@@ -30,7 +30,7 @@ CHUNK = 256 * 1024
 
 
 class Descriptor:
-    """An open file that is closed when nothing refers to it any more."""
+    """A file descriptor that is closed when no object refers to it any more."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -41,9 +41,9 @@ class Descriptor:
 
 @dataclass(frozen=True)
 class Extent:
-    """A stretch of an open file. It has a length and can be sliced as bytes can, and that is all it can do.
+    """A range of an open file. Like bytes, it has a length and can be sliced; it supports no other operation of bytes.
 
-    It stays readable when the file's name is removed or given to another file.
+    It stays readable when the file is deleted or replaced.
     """
 
     file: Descriptor
@@ -63,7 +63,7 @@ class Extent:
         return Extent(self.file, self.start + begin, max(0, end - begin))
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the content. Raises OSError if the file has become shorter."""
+        """Yield the content. Raises OSError if the file was truncated."""
         position, end = self.start, self.start + self.length
         while position < end:
             chunk = os.pread(self.file.number, min(CHUNK, end - position), position)
@@ -74,7 +74,7 @@ class Extent:
 
 
 class Spool:
-    """A file without a name that takes what arrives, from several threads, and vanishes with the last extent in it."""
+    """An unnamed temporary file that threads append parts to. It is deleted with the last extent that refers to it."""
 
     def __init__(self) -> None:
         with tempfile.TemporaryFile() as file:
@@ -92,7 +92,7 @@ class Spool:
 
 
 class Part(NamedTuple):
-    """An entry of the list that CompleteMultipartUpload is given."""
+    """An entry of the part list in a CompleteMultipartUpload request."""
 
     number: int
     etag: str
@@ -100,7 +100,7 @@ class Part(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """An upload that is accepted, with its parts and the checksum of them."""
+    """An accepted CompleteMultipartUpload request, with its parts and the checksum of the object."""
 
     bucket_name: str
     key: str
@@ -114,7 +114,7 @@ class Completion(NamedTuple):
         assembled, obj = self._assembled(path), self._record()
         objects = s3._buckets[self.bucket_name]["objects"]
         prior, objects[self.key] = objects.get(self.key), obj
-        # A version that this one displaces is still in the file: it is put aside before the file is replaced.
+        # The previous version's body is still in the file, so it must be recorded before the file is replaced.
         version_id = s3._record_object_version(*names, prior, obj, None)
         assembled.replace(path)
         s3._persist_object(*names, obj)
@@ -131,7 +131,7 @@ class Completion(NamedTuple):
         return [self.upload["parts"][part.number] for part in self.parts]
 
     def _assembled(self, path: Path) -> Path:
-        """A copied part (UploadPartCopy) is bytes, all others are extents. MiniStack ignores files that are named so."""
+        """Write the object to a .tmp file, which MiniStack ignores. Copied parts (UploadPartCopy) are bytes, not extents."""
         assembled = path.with_name(path.name + ".tmp")
         assembled.parent.mkdir(parents=True, exist_ok=True)
         with assembled.open("wb") as file:
@@ -171,9 +171,9 @@ class Completion(NamedTuple):
 BODIES = Patch("s3_bodies")
 _S3 = "ministack.services.s3"
 
-#: A smaller object is read whole, as stock does: cheaper than opening a stream.
+#: Smaller objects are read whole, as in stock MiniStack, which is cheaper than a stream.
 _STREAM_FROM = 1024 * 1024
-#: Set while GetObject runs: its own slicing is all that happens to the body, so an Extent can stand for it.
+#: True while GetObject runs. GetObject only slices the body, so an Extent can replace the bytes.
 _getting: ContextVar[bool] = ContextVar("lakeferry_getting_object", default=False)
 
 
@@ -209,7 +209,7 @@ def record_object_version(  # noqa: PLR0917  (MiniStack's own parameters)
     obj: dict[str, Any],
     data: bytes | None,
 ) -> str | None:
-    """Record a version without its bytes: it is read from its file, as all versions are after a restart."""
+    """Record a version without its bytes. It is read from its file, like all versions after a restart."""
     return original(bucket_name, key, prior_obj, obj, None)
 
 
@@ -230,7 +230,7 @@ def upload_part(  # noqa: PLR0917  (MiniStack's own parameters)
 
 @BODIES.handles(_S3, "signed_path enforce_bucket_region internal access_point_region access_point")
 async def handle_request(original: OriginalRequest, request: Request) -> Answer:
-    """Hash and write parts in threads, so that others arrive meanwhile: on AWS they don't wait for one another."""
+    """Process each part in a thread, so that parts don't wait for one another, as on AWS."""
     answering = original()
     if request.method == "PUT" and {"partNumber", "uploadId"} <= request.query.keys():
         return await asyncio.to_thread(asyncio.run, answering)

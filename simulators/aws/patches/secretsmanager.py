@@ -1,16 +1,18 @@
 """Secrets Manager: versions of a secret, and rotation.
 
-- secrets_versions: The ClientRequestToken is the id of the version, in CreateSecret too; stock MiniStack invents another. The
-  same token with the same value changes nothing, with another value it is ResourceExistsException; stock overwrites the version.
-  A secret that was created without a value has no version: GetSecretValue is ResourceNotFoundException; stock answers without a
-  value. Source: Secrets Manager API reference, CreateSecret, PutSecretValue, GetSecretValue.
-- secrets_rotation: RotateSecret labels a new version without a value AWSPENDING, answers, and has the function called with
-  createSecret, setSecret, testSecret and finishSecret; stock copies the current value, makes the copy current and calls nobody.
-  With RotateImmediately false only testSecret is called, with a version that is removed afterwards. It is refused without a
-  function, with one whose policy doesn't let Secrets Manager in, and while another rotation is in progress, which is tried again.
-  A version without a value is not found, and PutSecretValue may fill it once. PutSecretValue moves a label from the version that
-  had it. The calls count in the function's metrics. DescribeSecret has LastRotatedDate and NextRotationDate; no rotation begins
-  by itself. Source: Secrets Manager user guide, "Rotation by Lambda function"; API reference, RotateSecret.
+- secrets_versions: The ClientRequestToken becomes the version ID, also in CreateSecret, where stock MiniStack generates
+  another. The same token with the same value changes nothing; with another value it is ResourceExistsException; stock
+  overwrites the version. A secret that was created without a value has no version, so GetSecretValue is
+  ResourceNotFoundException; stock responds without a value. Source: Secrets Manager API reference, CreateSecret,
+  PutSecretValue, GetSecretValue.
+- secrets_rotation: RotateSecret creates a version without a value, labels it AWSPENDING and responds; then the function is
+  called with createSecret, setSecret, testSecret and finishSecret. Stock copies the current value, labels the copy AWSCURRENT
+  and calls no function. With RotateImmediately false only testSecret is called, with a version that is removed afterwards.
+  RotateSecret is refused without a function, with a function whose policy doesn't allow Secrets Manager, and while another
+  rotation is in progress, which is then retried. GetSecretValue doesn't find a version without a value, and PutSecretValue may
+  set its value once. PutSecretValue moves a staging label from the version that had it. The calls count in the function's
+  metrics. DescribeSecret has LastRotatedDate and NextRotationDate, but no rotation starts by schedule. Source: Secrets Manager
+  user guide, "Rotation by Lambda function"; API reference, RotateSecret.
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and secretsmanager"`
 """
@@ -90,13 +92,13 @@ def rotate_secret(original: Original, data: dict[str, Any]) -> Answer:
     secret["RotationLambdaARN"] = function
     secret["RotationRules"] = data.get("RotationRules") or secret.get("RotationRules")
     secret["RotationEnabled"] = True
-    under_way = _labelled(secret, "AWSPENDING")
-    if under_way and under_way != _labelled(secret, "AWSCURRENT"):
-        in_background(_run, secret, under_way, _STEPS)
+    pending = _labelled(secret, "AWSPENDING")
+    if pending and pending != _labelled(secret, "AWSCURRENT"):
+        in_background(_run, secret, pending, _STEPS)
         return json_error("InvalidRequestException", "A previous rotation isn't complete. That rotation will be reattempted.")
     token = data.get("ClientRequestToken") or str(uuid.uuid4())
     if token not in secret["Versions"]:
-        _relabel(secret, "AWSPENDING")
+        _remove_label(secret, "AWSPENDING")
         empty = {"SecretString": None, "SecretBinary": None, "CreatedDate": int(time.time()), "Stages": ["AWSPENDING"]}
         secret["Versions"][token] = empty
         in_background(_run, secret, token, _STEPS if data.get("RotateImmediately", True) else ("testSecret",))
@@ -125,7 +127,7 @@ def put_secret_value(original: Original, data: dict[str, Any]) -> Answer:
     answer = original(data)
     if answer[0] == 200:
         for stage in data.get("VersionStages", []):
-            _relabel(secret, stage, token)
+            _remove_label(secret, stage, token)
     return answer
 
 
@@ -160,12 +162,12 @@ def _refused(function: str | None, token: str | None) -> Answer | None:
 
 
 def _run(secret: dict[str, Any], token: str, steps: Sequence[str]) -> None:
-    """Carry out the steps, in a thread: RotateSecret answers before the function is called."""
+    """Call the function for each step. This runs in a thread: RotateSecret responds before the function is called."""
     done = all(_call_step(secret, step, token) for step in steps)
     if len(steps) == 1:
         secret["Versions"].pop(token, None)
     elif done and _labelled(secret, "AWSCURRENT") == token:
-        _relabel(secret, "AWSPENDING")
+        _remove_label(secret, "AWSPENDING")
         secret["LastRotatedDate"] = int(time.time())
 
 
@@ -191,8 +193,8 @@ def _labelled(secret: dict[str, Any], stage: str) -> str:
     return next((version for version, held in secret["Versions"].items() if stage in held["Stages"]), "")
 
 
-def _relabel(secret: dict[str, Any], stage: str, kept: str | None = None) -> None:
-    """Take the label from all versions but `kept`."""
+def _remove_label(secret: dict[str, Any], stage: str, kept: str | None = None) -> None:
+    """Remove the staging label from all versions except `kept`."""
     for version, held in secret["Versions"].items():
         if version != kept and stage in held["Stages"]:
             held["Stages"] = [each for each in held["Stages"] if each != stage]
@@ -203,7 +205,7 @@ def _is_empty(version: dict[str, Any]) -> bool:
 
 
 def _interval_seconds(rules: dict[str, Any]) -> int:
-    """Return seconds; 0 for a schedule by cron."""
+    """Return the rotation interval in seconds; 0 for a cron schedule."""
     if days := rules.get("AutomaticallyAfterDays"):
         return int(days) * _SECONDS["day"]
     result = _RATE.fullmatch(str(rules.get("ScheduleExpression", "")))

@@ -1,18 +1,18 @@
 """SNS: mail subscriptions with an inbox, and encrypted topics.
 
-- sns_mail: An e-mail subscription is pending until the link in its confirmation mail is followed, and gets nothing before; stock
-  MiniStack confirms it at once and writes mails to its log. Subscribe answers "pending confirmation", or the ARN with
-  ReturnSubscriptionArn; lists show PendingConfirmation; subscribing again sends the mail again. Each mail ends with a link that
-  unsubscribes. A subject has at most 100 characters in one line (InvalidParameter). Source: SNS API reference, Subscribe and
-  Publish; developer guide, "Email notifications".
-- sns_keys: Publishing to an encrypted topic needs kms:GenerateDataKey and kms:Decrypt on its key (KMSAccessDenied); a key that is
-  disabled, pending deletion or missing is KMSDisabled, KMSInvalidState or KMSNotFound. Everybody in the account may use
-  alias/aws/sns. Stock never looks at the key. Source: SNS developer guide, "Managing Amazon SNS encryption keys and costs"; API
+- sns_mail: An e-mail subscription is pending, and receives nothing, until the link in its confirmation mail is opened; stock
+  MiniStack confirms it at once and writes mails to its log. Subscribe returns "pending confirmation", or the ARN with
+  ReturnSubscriptionArn; lists show PendingConfirmation; subscribing again sends the mail again. Each mail ends with an
+  unsubscribe link. A subject must be one line of at most 100 characters (else InvalidParameter). Source: SNS API reference,
+  Subscribe and Publish; developer guide, "Email notifications".
+- sns_keys: Publishing to an encrypted topic needs kms:GenerateDataKey and kms:Decrypt on its key (KMSAccessDenied); a key that
+  is disabled, pending deletion or missing is KMSDisabled, KMSInvalidState or KMSNotFound. Everybody in the account may use
+  alias/aws/sns. Stock never checks the key. Source: SNS developer guide, "Managing Amazon SNS encryption keys and costs"; API
   reference, Publish (errors).
 
-Laxer than AWS: a subscription that nobody confirms stays, where AWS removes it after two days.
+Less strict than AWS: a subscription that nobody confirms is kept, whereas AWS removes it after two days.
 
-Beyond AWS: GET mail (JSON) and mail.html below the control prefix show the mails, by `?to=` and `?topic=`; they are kept in
+Beyond AWS: GET mail (JSON) and mail.html under /_simulator show the mails, filtered by `?to=` and `?topic=`. They are kept in
 memory.
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and sns"`
@@ -35,7 +35,7 @@ from simulators.aws import controls, settings
 from simulators.aws.hooks import Answer, Original, OriginalRequest, Patch, Request, ministack
 from simulators.core import control
 
-_MAILS: Final = 10_000
+_MAX_MAILS: Final = 10_000
 #: In a group, so that split() returns the links too.
 _LINK: Final = re.compile(r"(https?://[^\s<>\"']+)")
 _STYLE: Final = (
@@ -47,7 +47,7 @@ _STYLE: Final = (
 
 @dataclass(frozen=True)
 class Mail:
-    """`link` is what the mail asks to follow: it confirms, or it unsubscribes."""
+    """`link` is the link in the mail, which confirms the subscription or unsubscribes. `at` is ISO 8601, in UTC."""
 
     to: str
     subject: str
@@ -59,7 +59,7 @@ class Mail:
     link: str
 
 
-_mails: deque[Mail] = deque(maxlen=_MAILS)
+_mails: deque[Mail] = deque(maxlen=_MAX_MAILS)
 
 
 @controls.register("GET", "/mail")
@@ -92,7 +92,7 @@ MAIL = Patch("sns_mail")
 _SNS: Final = "ministack.services.sns"
 _MAIL_PROTOCOLS: Final = ("email", "email-json")
 _PENDING: Final = "PendingConfirmation"
-_NO_SUBJECT: Final = "AWS Notification Message"
+_DEFAULT_SUBJECT: Final = "AWS Notification Message"
 _MAX_SUBJECT: Final = 100
 
 Subscription = dict[str, Any]
@@ -194,11 +194,11 @@ def _deliver(topic: dict[str, Any], subscription: Subscription, subject: str, te
     link = _link("Unsubscribe", SubscriptionArn=subscription["arn"])
     if subscription["protocol"] == "email":
         text = f"{text}\n\n--\nTo get no more mails from this topic, follow this link:\n{link}\n"
-    _put_in_inbox(topic, subscription, subject or _NO_SUBJECT, text, kind="message", link=link)
+    _put_in_inbox(topic, subscription, subject or _DEFAULT_SUBJECT, text, kind="message", link=link)
 
 
 def _request_confirmation(topic: dict[str, Any], subscription: Subscription) -> None:
-    """Make it wait for its recipient."""
+    """Make the subscription pending and send the confirmation mail."""
     arn = topic["arn"]
     token = subscription.get("token") or uuid.uuid4().hex * 2
     subscription.update(confirmed=False, token=token, mail_token=token)
@@ -226,7 +226,7 @@ def _put_in_inbox(topic: dict[str, Any], subscription: Subscription, subject: st
 
 
 def _link(action: str, **given: str) -> str:
-    """SNS serves these two without credentials, to whoever has the link."""
+    """Return a link to ConfirmSubscription or Unsubscribe, which SNS serves without credentials."""
     return f"http://{settings.HOST}:{os.environ['GATEWAY_PORT']}/?{urlencode({'Action': action, **given})}"
 
 
@@ -236,8 +236,8 @@ def _subscription_of(topic: dict[str, Any], protocol: str, endpoint: str) -> Any
 
 
 KEYS = Patch("sns_keys")
-_NEEDED: Final = ("kms:GenerateDataKey", "kms:Decrypt")
-_OWN: Final = "alias/aws/sns"
+_KMS_ACTIONS: Final = ("kms:GenerateDataKey", "kms:Decrypt")
+_AWS_MANAGED_KEY: Final = "alias/aws/sns"
 
 
 @KEYS.handles("ministack.services.sns")
@@ -253,9 +253,9 @@ async def handle_request(original: OriginalRequest, request: Request) -> Answer:
 
 
 def _refused(topic: dict[str, Any], request: Request) -> tuple[str, str] | None:
-    """Return the code and the message."""
-    named = topic["attributes"].get("KmsMasterKeyId") or _OWN
-    if named.endswith(_OWN):
+    """Return an error code and message, or None if the caller may use the topic's key."""
+    named = topic["attributes"].get("KmsMasterKeyId") or _AWS_MANAGED_KEY
+    if named.endswith(_AWS_MANAGED_KEY):
         return None
     key = ministack("services.kms")._resolve_key(named)
     if key is None:
@@ -270,7 +270,7 @@ def _not_allowed(key_arn: str, access_key: str, region: str) -> tuple[str, str] 
     if not ministack("app").AUTH:
         return None
     evaluator = ministack("core.iam_evaluator")
-    for action in _NEEDED:
+    for action in _KMS_ACTIONS:
         denied = evaluator.enforce(access_key, action, "kms", region, key_arn, None)
         if denied:
             who = getattr(denied, "principal_arn", "")

@@ -1,7 +1,7 @@
 """Step Functions: executions begin at once.
 
-- step_functions: Stock MiniStack lets each execution wait for 150 ms, and every custom resource of a deployment has one. Source:
-  Step Functions developer guide, "Standard workflows": an execution begins when StartExecution answers.
+- step_functions: Stock MiniStack delays each execution by 150 ms, and a deployment has one execution for each custom resource.
+  Source: Step Functions developer guide, "Standard workflows": an execution begins when StartExecution answers.
 
 See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and stepfunctions"`
 """
@@ -16,12 +16,12 @@ from typing import Any, Final
 from simulators.aws.hooks import Patch, ministack
 
 START = Patch("step_functions")
-#: Of the thread that an execution has for itself: whether it has not begun yet.
+#: Each execution has its own thread. `begins` is true until the execution's first sleep.
 _state: Final = threading.local()
 
 
 class _Clock:
-    """The module `time`, but for the first pause of an execution."""
+    """The module `time`, except that the first sleep of an execution is skipped."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)

@@ -9,6 +9,7 @@ from runtime_kit import ended, new_job
 from waiting import until
 
 from simulators.aws.server import EmbeddedAws
+from simulators.aws.settings import JOBS_AT_ONCE
 
 #: Writes its process id and a child's into the bucket, and goes on.
 ENDLESS = """
@@ -43,6 +44,19 @@ def test_nothing_of_a_run_is_left_when_it_is_stopped(aws):
     assert ended(aws, job, run)["JobRunState"] == "STOPPED"
     assert not psutil.pid_exists(process)
     assert until(lambda: not psutil.pid_exists(child))
+
+
+def test_a_run_that_waits_for_a_slot_ends_when_it_is_stopped(aws):
+    bucket = aws.new_bucket()
+    active = [_run_that_goes_on(aws, aws.new_bucket())[:2] for _ in range(JOBS_AT_ONCE)]
+    job = new_job(aws, ENDLESS, ("s3:PutObject", f"arn:aws:s3:::{bucket}/*"), arguments={"--bucket": bucket})
+    waiting = aws.glue.start_job_run(JobName=job)["JobRunId"]
+    aws.glue.batch_stop_job_run(JobName=job, JobRunIds=[waiting])
+    assert ended(aws, job, waiting)["JobRunState"] == "STOPPED"
+    for other, run in active:
+        assert aws.glue.get_job_run(JobName=other, RunId=run)["JobRun"]["JobRunState"] == "RUNNING"
+        aws.glue.batch_stop_job_run(JobName=other, JobRunIds=[run])
+        ended(aws, other, run)
 
 
 def _process_of_a_run(aws):

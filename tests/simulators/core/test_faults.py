@@ -204,6 +204,7 @@ def test_the_trace_tells_each_call_and_what_befell_it(server, faults, clients, b
     ("rule", "sentence"),
     [
         ({"fault": "explode"}, "no fault 'explode'"),
+        ({"fault": "error", "every": 0}, "every must be at least 1"),
         ({"fault": "error", "shape": "xml"}, "shape 'xml'"),
         ({"fault": "error", "n": 1}, "a rule has no n. It may have "),
         ({}, "fault"),
