@@ -1,5 +1,6 @@
-"""Confluent Cloud over HTTP: control plane, Kafka REST, Schema Registry, Connect, Flink SQL, Tableflow, Iceberg catalog.
+"""A simulator of Confluent Cloud's HTTP APIs.
 
-Built from the vendor's published contracts and from what its public clients tell of its behaviour, independently of any
-client of this repository. Where it is laxer than the vendor is listed in docs/how-to/try-the-confluent-simulator.md.
+It serves the control plane, Kafka REST, Schema Registry, Connect, Flink SQL, Tableflow and the Iceberg REST catalog. It is built
+from the vendor's published API contracts and from the behaviour that the vendor's public clients rely on, independently of the
+clients in this repository. docs/how-to/try-the-confluent-simulator.md lists where it is less strict than the vendor.
 """

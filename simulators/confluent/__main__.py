@@ -1,4 +1,4 @@
-"""`python -m simulators.confluent --port N`: a Confluent Cloud organization of one's own, on loopback."""
+"""`python -m simulators.confluent --port N`: runs a simulated Confluent Cloud organization on loopback."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ WHAT = "simulator of Confluent Cloud"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = cli.vendor_parser("simulators.confluent", "Confluent Cloud, simulated.", 8090)
-    parser.add_argument("--start", type=datetime.fromisoformat, metavar="TIME", help="what time it is there (default: now)")
-    parser.add_argument("--delays", type=float, default=1.0, metavar="X", help="all waiting X times as long (default: 1)")
-    parser.add_argument("--flink", action="store_true", help="run statements on real Flink, from .venv-flink")
+    parser = cli.vendor_parser("simulators.confluent", "A simulator of Confluent Cloud.", 8090)
+    parser.add_argument(
+        "--start", type=datetime.fromisoformat, metavar="TIME", help="time at which the simulation starts (default: now)"
+    )
+    parser.add_argument("--delays", type=float, default=1.0, metavar="X", help="multiply simulated delays by X (default: 1)")
+    parser.add_argument("--flink", action="store_true", help="run statements on real Flink, installed in .venv-flink")
     given = parser.parse_args(arguments)
     if given.flink and not FLINK_PYTHON.exists():
         remedy = "Run `.venv/bin/python -m lakeferry.local.bootstrap flink`"

@@ -1,4 +1,4 @@
-"""Finds the environment or cluster that a call names, and refuses callers without a role there."""
+"""Finds the environment or cluster that a call names, and refuses a caller that has no role on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def environment(call: Call, name: str) -> Environment:
 
 
 def environment_of_query(call: Call) -> Environment:
-    """Return the environment. Raises ApiError; the vendor answers 403 for an environment that doesn't exist."""
+    """Return the environment. Raises ApiError: like the vendor, with 403 for an environment that doesn't exist."""
     name = call.required("environment")
     if name not in call.org.environments:
         raise forbidden(f"Environment {name} not found or access is denied")
@@ -32,7 +32,7 @@ def environment_of_body(call: Call, spec: Fields) -> Environment:
 
 
 def cluster(call: Call, name: str, environment_id: str, action: str = "admin") -> Cluster:
-    """For Tableflow and Connect: a role on the cluster is enough."""
+    """Return the cluster. Tableflow and Connect only need a role on the cluster, not on the environment. Raises ApiError."""
     cluster = call.org.clusters.get(name)
     if cluster is None or cluster.environment != environment_id:
         raise not_found("Kafka cluster", name)
@@ -41,14 +41,14 @@ def cluster(call: Call, name: str, environment_id: str, action: str = "admin") -
 
 
 def cluster_of_query(call: Call, action: str = "admin") -> Cluster:
-    """For Tableflow, which wants both ids with every call."""
+    """Return the cluster for Tableflow, which requires the ids of both environment and cluster in every call."""
     environment_id, name = call.required("environment"), call.required("spec.kafka_cluster")
     _require_cluster(call, name, environment_id)
     return cluster(call, name, environment_id, action)
 
 
 def cluster_of_body(call: Call, spec: Fields) -> Cluster:
-    """For Tableflow topics and catalog integrations."""
+    """Return the cluster for a call that creates or updates a Tableflow topic or a catalog integration."""
     name, environment_id = spec.reference("kafka_cluster"), spec.reference("environment")
     _require_cluster(call, name, environment_id)
     return cluster(call, name, environment_id)

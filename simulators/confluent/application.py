@@ -1,4 +1,4 @@
-"""The application: runs due actions, finds the route, authenticates, calls the handler, renders the answer."""
+"""The web application: runs due actions, finds the route, authenticates, calls the handler and renders the answer."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from simulators.confluent.simulation import Simulation
 from simulators.core import control, server
 from simulators.tableflow.kafka import Record
 
-#: Whose error shape a path without a route gets.
-_SPEAKERS: Final = {
+#: By plane: the API in whose format errors are rendered if no route matches the path.
+_DEFAULT_APIS: Final = {
     Plane.CLOUD: CONTROL,
     Plane.KAFKA: KAFKA,
     Plane.REGISTRY: REGISTRY,
     Plane.FLINK: FLINK,
     Plane.CATALOG: ICEBERG,
 }
-#: The caller of a service that looks for credentials itself.
+#: The caller of an API whose handlers check the credentials themselves.
 NOBODY: Final = ApiKey("", "", 0, 0, "", "", KeyKind.CLOUD, "", 0)
 
 
 class Application(server.Application):
-    """The APIs of Confluent Cloud, and two controls of their own.
+    """The APIs of Confluent Cloud, and two control endpoints of the simulator.
 
-    PUT  /_simulator/limit    {"calls": 5, "seconds": 60, "headers": true}; calls 0 lifts it
-    POST /_simulator/records  {"topic": name}: what its log holds, decoded; no consumer is simulated
+    PUT  /_simulator/limit    {"calls": 5, "seconds": 60, "headers": true}; calls 0 removes the limit
+    POST /_simulator/records  {"topic": name}: returns the decoded records of a topic; consumers are not simulated
     """
 
     def __init__(self, simulation: Simulation, ports: Mapping[int, Plane]) -> None:
@@ -46,7 +46,7 @@ class Application(server.Application):
     def respond(self, request: Request, body: bytes) -> Response:
         request_id = uuid.uuid4().hex
         plane = self._ports[request.scope["server"][1]]
-        api = _SPEAKERS[plane]
+        api = _DEFAULT_APIS[plane]
         instead: Mapping[int, int] = {}
         try:
             self._confluent.clock.run_due()
@@ -64,7 +64,7 @@ class Application(server.Application):
         return control.as_json({"calls": limit.calls, "seconds": limit.seconds})
 
     def _records(self, request: control.Request) -> control.Response:
-        """Answer the records of all clusters' topics of that name. Times count milliseconds since 1970 UTC."""
+        """Return the records of the topics with that name in all clusters. Timestamps are milliseconds since 1970 UTC."""
         organization, name, records = self._confluent.organization, str(request.document()["topic"]), []
         organization.clock.run_due()
         for cluster in organization.clusters.values():

@@ -1,4 +1,4 @@
-"""Roles: who may do what, and where. Bindings take effect late."""
+"""Role-based access control: which actions a role allows, and at which scopes. A role binding takes effect after a delay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESOURCE: Final = (
 )
 _FLINK: Final = rf"({_ORGANIZATION}|{_ENVIRONMENT}|{_ENVIRONMENT}/flink-region=[^/]+(/compute-pool=.+)?)"
 
-#: Of each role: what it allows, and the scopes that it may be bound at.
+#: By role: the actions that it allows, and a regular expression of the scopes at which it may be bound.
 ROLES: Final[dict[str, tuple[frozenset[str], str]]] = {
     "OrganizationAdmin": (_ALL, _ORGANIZATION),
     "EnvironmentAdmin": (_ALL, _ENVIRONMENT),
@@ -46,7 +46,7 @@ def may_bind(role: str, pattern: str) -> bool:
 
 
 def allowed(org: Organization, principal: str, action: str, resource: str) -> bool:
-    """Return whether a role allows it. `resource` is a CRN. The owner of the organization's first key may do everything."""
+    """Return whether a role allows the action. `resource` is a CRN. The organization's owner may do everything."""
     if principal == org.owner:
         return True
     now = org.clock.now()
@@ -60,7 +60,7 @@ def allowed(org: Organization, principal: str, action: str, resource: str) -> bo
 
 
 def covers(pattern: str, name: str) -> bool:
-    """Return whether `pattern` names the resource or something that contains it. A `*` at its end matches any continuation."""
+    """Return whether `pattern` is the CRN of the resource or of something that contains it. A final `*` matches any suffix."""
     pattern, name = unquote(pattern), unquote(name)
     if pattern.endswith("*"):
         return name.startswith(pattern[:-1])

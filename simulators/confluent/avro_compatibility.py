@@ -16,7 +16,7 @@ _PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "byte
 
 
 def unreadable(reader: Any, writer: Any) -> list[str]:
-    """Return reasons, each with the path of the field; none where the reader can read the writer's data."""
+    """Return the reasons, each with the path of the field. The list is empty if the reader can read the writer's data."""
     return list(_Comparison(_names(reader), _names(writer)).problems(reader, writer, ""))
 
 
@@ -84,7 +84,7 @@ def _resolved(schema: Any, names: dict[str, Any]) -> Any:
 
 
 def _names(schema: Any) -> dict[str, Any]:
-    """Return every named type, by its name with and without namespace."""
+    """Return the named types of a schema, by name with and without namespace."""
     named: dict[str, Any] = {}
     if isinstance(schema, list):
         for each in schema:

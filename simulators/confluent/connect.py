@@ -1,4 +1,4 @@
-"""Fully managed connectors (connect/v1). DatagenSource really produces; any other class is only stored, and shown as running."""
+"""Fully managed connectors (connect/v1). Only DatagenSource produces records; other classes are stored and shown as RUNNING."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def pause(call: Call) -> Answer:
 
 
 def resume(call: Call) -> Answer:
-    """Resume from now: the records of the pause are not produced."""
+    """Resume from now. Records that were due during the pause are not produced."""
     org, connector = call.org, _connector(call)
     if connector.state == "PAUSED":
         connector.state = "RUNNING"
@@ -156,7 +156,7 @@ def _masked(config: dict[str, str]) -> dict[str, str]:
 
 
 def _problems(org: Organization, cluster: Cluster, config: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return pairs of a field and its problem."""
+    """Return (field, problem) for each invalid field."""
     wrong = [(name, "must be a string") for name, value in config.items() if not isinstance(value, str)]
     if wrong or not config.get("connector.class"):
         return wrong or [("connector.class", "is required")]
@@ -195,20 +195,20 @@ def _datagen_problems(org: Organization, cluster: Cluster, config: dict[str, str
     elif org.registry_of(cluster.environment) is None:
         yield "output.data.format", "AVRO needs Schema Registry, which the environment doesn't have"
     if not config.get("max.interval", "1").isdecimal() or not config.get("tasks.max", "1").isdecimal():
-        yield "max.interval", "and tasks.max must be whole numbers"
+        yield "max.interval", "max.interval and tasks.max must be whole numbers"
     yield from _schema_problems(config)
 
 
 def _schema_problems(config: dict[str, str]) -> Iterator[tuple[str, str]]:
     if bool(config.get("quickstart")) == bool(config.get("schema.string")):
-        yield "quickstart", "or schema.string is required, and not both"
+        yield "quickstart", "either quickstart or schema.string is required, not both"
     elif config.get("quickstart", "STOCK_TRADES").upper() not in datagen.QUICKSTARTS:
-        yield "quickstart", f"of the vendor's quickstarts only {', '.join(datagen.QUICKSTARTS)} is simulated"
+        yield "quickstart", f"only {', '.join(datagen.QUICKSTARTS)} is simulated"
     else:
         try:
             datagen.named_schema(config)
-        except Exception as error:  # whatever can be wrong in a schema
-            yield "schema.string", f"is no Avro schema for a topic: {type(error).__name__} {error}"
+        except Exception as error:  # an invalid schema can raise any exception
+            yield "schema.string", f"is not a valid Avro schema for a topic: {type(error).__name__} {error}"
 
 
 def _begin(org: Organization, cluster: Cluster, connector: Connector) -> None:
@@ -221,7 +221,7 @@ def _begin(org: Organization, cluster: Cluster, connector: Connector) -> None:
         connector.state, connector.trace = "FAILED", problem
         return
     registry = org.registry_of(cluster.environment)
-    assert registry is not None, "an AVRO connector is refused where there is none"
+    assert registry is not None, "a connector with AVRO is refused in an environment without Schema Registry"
     schema = Schema.avro(datagen.without_steering(datagen.named_schema(connector.config)[0]))
     try:
         version = registry.schemas.register(f"{connector.config['kafka.topic']}-value", schema)
@@ -245,7 +245,10 @@ def _missing_rights(org: Organization, cluster: Cluster, connector: Connector) -
 
 
 def _tick(org: Organization, cluster: Cluster, connector: Connector, generator: Generator) -> None:
-    """Run until it is paused, changed or deleted; what a jump of the clock skipped is produced at once."""
+    """Produce the records that are due and schedule the next tick, until the connector is paused, changed or deleted.
+
+    If the clock was advanced, all records that are due by now are produced in one batch.
+    """
     if connector.generator is not generator or connector.state != "RUNNING" or connector.id not in org.connectors:
         return
     topic = kafka.visible(org, cluster, connector.config["kafka.topic"])

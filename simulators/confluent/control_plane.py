@@ -13,7 +13,7 @@ from simulators.confluent.model import Cluster, ComputePool, Environment, Plane,
 from simulators.confluent.organization import CLOUD, Organization
 from simulators.confluent.resources import CLOUD_FIELD, ENVIRONMENT, Field, Kind
 
-#: Stands for Confluent's AWS account if no embedded AWS is attached.
+#: The id of Confluent's AWS account if no embedded AWS is attached.
 _NO_ACCOUNT: Final = "000000000000"
 
 
@@ -29,7 +29,7 @@ class Organizations(Kind[Resource]):
 
 
 class Environments(Kind[Environment]):
-    """Names needn't be unique: they aren't at the vendor."""
+    """Names need not be unique, as at the vendor."""
 
     api_version, name, path, label = "org/v2", "Environment", "/org/v2/environments", "Environment"
     store, record, id_prefix, spec = "environments", Environment, "env", ""
@@ -64,7 +64,7 @@ class Environments(Kind[Environment]):
             raise conflict("An organization needs at least one environment")
 
     def erase(self, org: Organization, record: Environment) -> None:
-        """Delete everything in it too."""
+        """Delete the environment with everything in it."""
         for cluster in org.clusters_of(record.id):
             erase_cluster(org, cluster)
         for integration in [each for each in org.provider_integrations.values() if each.environment == record.id]:
@@ -78,7 +78,7 @@ class Environments(Kind[Environment]):
 
 
 class Clusters(Kind[Cluster]):
-    """Basic and Standard on AWS. One that is gone reads as forbidden, as at the vendor."""
+    """Basic and Standard clusters on AWS. Reading a deleted cluster returns 403, as at the vendor."""
 
     api_version, name, path = "cmk/v2", "Cluster", "/cmk/v2/clusters"
     store, record, id_prefix, parent, created_status = "clusters", Cluster, "lkc", ENVIRONMENT, 202
@@ -114,7 +114,7 @@ class Clusters(Kind[Cluster]):
             raise conflict("A Standard cluster can't become Basic")
 
     def created(self, org: Organization, record: Cluster) -> None:
-        """Create the Schema Registry of an environment with Stream Governance, with its first cluster."""
+        """Provision the cluster. The first one in an environment with Stream Governance also creates its Schema Registry."""
 
         def provisioned() -> None:
             if record.id in org.clusters and record.environment in org.environments:
@@ -124,7 +124,7 @@ class Clusters(Kind[Cluster]):
         org.clock.after(org.delays.cluster, provisioned)
 
     def read_only(self, org: Organization, record: Cluster) -> dict[str, Any]:
-        """Return the endpoints of a provisioned cluster. Kafka's own protocol isn't simulated: no bootstrap address listens."""
+        """Return the endpoints of a provisioned cluster. Nothing listens on the bootstrap address, as Kafka isn't simulated."""
         if record.phase != "PROVISIONED":
             return {}
         endpoints = {"kafka_bootstrap_endpoint": "SASL_SSL://127.0.0.1:9092", "http_endpoint": org.addresses[Plane.KAFKA]}
@@ -156,7 +156,7 @@ class Clusters(Kind[Cluster]):
 
 
 def erase_cluster(org: Organization, cluster: Cluster) -> None:
-    """Delete the cluster with all that is in it. Its API keys stay, and are of no use."""
+    """Delete the cluster with everything in it. Its API keys remain but can't be used."""
     org.clusters.pop(cluster.id, None)
     for connector in [each for each in org.connectors.values() if each.cluster == cluster.id]:
         del org.connectors[connector.id]
@@ -167,7 +167,7 @@ def erase_cluster(org: Organization, cluster: Cluster) -> None:
 
 
 class SchemaRegistries(Kind[SchemaRegistry]):
-    """Read-only: one comes with an environment's first Kafka cluster."""
+    """Read-only. A Schema Registry is created with the first Kafka cluster of an environment."""
 
     api_version, name, path, label = "srcm/v3", "Cluster", "/srcm/v3/clusters", "Schema Registry cluster"
     store, record, parent, verbs = "schema_registries", SchemaRegistry, ENVIRONMENT, ("list", "read")
@@ -188,7 +188,7 @@ class SchemaRegistries(Kind[SchemaRegistry]):
 
 
 def _create_registry(org: Organization, environment: Environment, region: str) -> None:
-    """Do nothing for an environment that has one, or has no Stream Governance."""
+    """Create a Schema Registry, unless the environment already has one or has no Stream Governance."""
     if org.registry_of(environment.id) or not environment.package:
         return
     new, now = org.new_id("lsrc"), org.clock.now()
@@ -229,7 +229,7 @@ class ComputePools(Kind[ComputePool]):
         return {"phase": record.phase, "current_cfu": min(running, record.max_cfu)}
 
     def erase(self, org: Organization, record: ComputePool) -> None:
-        """Erase the pool; its statements fail."""
+        """Delete the pool. Its pending and running statements fail."""
         for statement in org.statements.values():
             if statement.pool == record.id and statement.phase in ("PENDING", "RUNNING"):
                 statement.phase, statement.detail = "FAILED", "The compute pool was deleted"
@@ -258,7 +258,7 @@ class FlinkRegions(_Regions):
 
 
 class TableflowRegions(_Regions):
-    """Those of Flink. Clients list them to see whether a key works."""
+    """The same regions as Flink's. Clients list them to check whether a key works."""
 
     api, api_version, name, path, scope = TABLEFLOW, "tableflow/v1", "Region", "/tableflow/v1/regions", "tableflow-region"
 
@@ -267,7 +267,7 @@ class TableflowRegions(_Regions):
 
 
 class ProviderIntegrations(Kind[ProviderIntegration]):
-    """The customer's roles that Confluent may assume."""
+    """The customer's IAM roles that Confluent may assume."""
 
     api_version, name, path, label = "pim/v1", "Integration", "/pim/v1/integrations", "Integration"
     store, record, id_prefix, parent, spec = "provider_integrations", ProviderIntegration, "cspi", ENVIRONMENT, ""
@@ -295,7 +295,7 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
         return call.query.get("provider", CLOUD).upper() == CLOUD
 
     def header(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:
-        """Return the header; the vendor's document has no metadata."""
+        """Return the header without metadata, which the vendor's document doesn't have either."""
         return {name: value for name, value in super().header(org, record).items() if name != "metadata"}
 
     def read_only(self, org: Organization, record: ProviderIntegration) -> dict[str, Any]:
@@ -307,21 +307,21 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
             raise bad_request(f"The integration is in use by {', '.join(users)}")
 
     def erase(self, org: Organization, record: ProviderIntegration) -> None:
-        """Delete Confluent's role for it too."""
+        """Delete the integration with Confluent's role for it."""
         if org.lake:
             org.lake.forget_vendor_role(record.vendor_role_arn)
         super().erase(org, record)
 
 
 def usages(org: Organization, integration: ProviderIntegration) -> list[str]:
-    """Return the CRNs of the objects that use it, or did until a moment ago."""
+    """Return the CRNs of the objects that use the integration, or stopped using it less than `Delays.usage` seconds ago."""
     users = [each.crn for each in org.tableflow_topics.values() if each.integration == integration.id]
     users += [each.crn for each in org.catalog_integrations.values() if each.integration == integration.id]
     return users + [crn for until, crn in integration.ended_usages if until > org.clock.now() and crn not in users]
 
 
 def end_usage(org: Organization, name: str, crn: str) -> None:
-    """Record that an object no longer uses the integration. It is listed a while longer."""
+    """Record that an object no longer uses the integration. `usages` lists it for another `Delays.usage` seconds."""
     if integration := org.provider_integrations.get(name):
         integration.ended_usages.append((org.clock.now() + org.delays.usage, crn))
 
@@ -340,7 +340,7 @@ KINDS: Final[tuple[Kind[Any], ...]] = (
 
 
 def create_environment(org: Organization, name: str) -> Environment:
-    """Create one without Stream Governance."""
+    """Create an environment without Stream Governance."""
     new, now = org.new_id("env"), org.clock.now()
     org.environments[new] = Environment(new, f"{org.crn}/environment={new}", now, now, name, "")
     return org.environments[new]

@@ -1,7 +1,7 @@
-"""The Datagen source: records of a quickstart or of the user's own Avro schema, written into a topic as time passes.
+"""The Datagen source connector: it writes records of a quickstart or of the user's own Avro schema to a topic as time passes.
 
-`arg.properties` of a schema steers its values, as in the connector's own schemas: options, range (min included, max excluded),
-iteration (start, step, restart), regex and length. A type without them gets a value of its kind.
+As in the connector's own schemas, `arg.properties` controls the values of a type: options, range (min included, max excluded),
+iteration (start, step, restart), regex and length. A type without `arg.properties` gets random values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from simulators.confluent.kafka_log import KafkaTopic, framed
 #: The vendor's default of max.interval, in milliseconds.
 DEFAULT_INTERVAL: Final = 500
 QUICKSTARTS: Final = {"STOCK_TRADES": (Path(__file__).with_name("stock_trades.avsc"), "symbol")}
-#: The most records that are produced for a long jump of the clock.
+#: About how many records are produced at most at once, when the clock was advanced far.
 MOST_AT_ONCE: Final = 20_000
 _LETTERS: Final = string.ascii_letters + string.digits
 _LONG: Final = 1 << 31
@@ -31,14 +31,17 @@ Make = Callable[[], Any]
 
 
 def without_steering(schema: Any) -> Any:
-    """Return the schema as the connector registers it."""
+    """Return the schema as the connector registers it: without `arg.properties`."""
     if isinstance(schema, dict):
         return {name: without_steering(value) for name, value in schema.items() if name != "arg.properties"}
     return [without_steering(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def named_schema(config: dict[str, str]) -> tuple[dict[str, Any], str]:
-    """Return the schema, with its steering, and the key's field. Raises KeyError and ValueError for what can't be one."""
+    """Return the schema with its `arg.properties`, and the name of the key field, which may be empty.
+
+    Raises KeyError or ValueError, among others, for an invalid schema.
+    """
     if quickstart := config.get("quickstart"):
         file, key = QUICKSTARTS[quickstart.upper()]
         return json.loads(file.read_text()), key
@@ -46,12 +49,12 @@ def named_schema(config: dict[str, str]) -> tuple[dict[str, Any], str]:
     fastavro.parse_schema(without_steering(schema))
     key = config.get("schema.keyfield", "")
     if key and key not in {each["name"] for each in schema["fields"]}:
-        raise ValueError(f"schema.keyfield {key!r} is no field of the schema")
+        raise ValueError(f"schema.keyfield {key!r} is not a field of the schema")
     return schema, key
 
 
 class Generator:
-    """`time` is that of the last record, in seconds since 1970 UTC."""
+    """`time` is the timestamp of the last record, in seconds since 1970 UTC."""
 
     def __init__(self, config: dict[str, str], schema_id: int, rng: random.Random, time: float) -> None:
         schema, self._key = named_schema(config)
@@ -61,7 +64,7 @@ class Generator:
         self._count = 0
 
     def fill(self, topic: KafkaTopic, until: float) -> None:
-        """Write what was due between the last record and `until`."""
+        """Write the records that are due between the last record and `until`, in seconds since 1970 UTC."""
         earliest = until - MOST_AT_ONCE * self._interval / 2
         self.time = max(self.time, earliest)
         while (moment := self.time + self._rng.uniform(0.001, max(self._interval, 0.002))) <= until:
@@ -79,7 +82,7 @@ class Generator:
 
 
 class Values:
-    """`next()` makes one value after the other."""
+    """Generates values of a schema: each call of `next()` returns another one."""
 
     def __init__(self, schema: dict[str, Any], rng: random.Random) -> None:
         self._rng = rng
@@ -95,24 +98,24 @@ class Values:
             return self._maker(schema["type"])
         if "name" in schema:
             self._named[schema["name"]] = schema
-        return self._steered(schema.get("arg.properties", {}), schema) or self._plain(schema)
+        return self._controlled(schema.get("arg.properties", {}), schema) or self._plain(schema)
 
     def _one_of(self, makers: list[Make]) -> Any:
         return self._rng.choice(makers)()
 
-    def _steered(self, steering: dict[str, Any], schema: dict[str, Any]) -> Make | None:
+    def _controlled(self, properties: dict[str, Any], schema: dict[str, Any]) -> Make | None:
         kind = schema["type"]
-        if options := steering.get("options"):
+        if options := properties.get("options"):
             return lambda: self._rng.choice(options)
-        if iteration := steering.get("iteration"):
+        if iteration := properties.get("iteration"):
             return _iterated(iteration)
-        if regex := steering.get("regex"):
+        if regex := properties.get("regex"):
             parsed = patterns.parse(regex)
             return lambda: self._matching(parsed)
-        if (reach := steering.get("range")) and kind in ("int", "long"):
-            return lambda: self._rng.randrange(reach.get("min", 0), reach.get("max", _LONG))
-        if reach:
-            return lambda: self._rng.uniform(reach.get("min", 0.0), reach.get("max", 1.0))
+        if (bounds := properties.get("range")) and kind in ("int", "long"):
+            return lambda: self._rng.randrange(bounds.get("min", 0), bounds.get("max", _LONG))
+        if bounds:
+            return lambda: self._rng.uniform(bounds.get("min", 0.0), bounds.get("max", 1.0))
         return None
 
     def _plain(self, schema: dict[str, Any]) -> Make:

@@ -1,4 +1,4 @@
-"""Errors of the simulated services, before one of them renders them in its own shape (http.py)."""
+"""Errors of the simulated services. Each service renders them in its own format (http.py)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 class ApiError(Exception):
-    """`code` is the service's own (a word in the control plane, a number in the data planes); `pointer` names the field."""
+    """`code` is the service's error code: text in the control plane, a number in the data planes. `pointer` is the field's."""
 
     def __init__(
         self,

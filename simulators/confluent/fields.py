@@ -1,4 +1,4 @@
-"""Checks of the JSON that clients send. Each error points at the field."""
+"""Validates the JSON that clients send. Each error has the JSON pointer of the field."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from simulators.confluent.errors import bad_request, immutable, invalid
 
-#: Any text, up to a length that no name needs.
+#: Any text of up to 4096 characters.
 ANY_TEXT: Final = r"[\s\S]{0,4096}"
 _TYPES: Final = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
 
 
 class Fields:
-    """A JSON object, with its pointer in the body."""
+    """A JSON object in the body of a call, and its JSON pointer. Getters raise ApiError for an invalid value."""
 
     def __init__(self, given: dict[str, Any], pointer: str = "") -> None:
         self._given, self._pointer = given, pointer
@@ -62,11 +62,11 @@ class Fields:
         return value
 
     def reference(self, name: str) -> str:
-        """Return the id of a reference; the server ignores its other fields."""
+        """Return the id of an object reference. As at the vendor, its other fields are ignored."""
         return self.inside(name).text("id", required=True)
 
     def require_same(self, name: str, current: Any) -> None:
-        """Refuse any value but `current` for a field that can't change."""
+        """Raise ApiError if the body has another value than `current` for an immutable field."""
         if name in self and self._given[name] != current:
             raise immutable(self.at(name))
 

@@ -1,4 +1,4 @@
-"""A call as a handler sees it, the services (APIs) that calls go to, and the shape in which each renders its errors."""
+"""The calls that handlers receive, the APIs that calls go to, their routes, and the format in which each API renders errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simulators.confluent.errors import ApiError
 from simulators.confluent.model import ApiKey, KeyKind, Plane
 from simulators.confluent.organization import Organization
 
-#: Connect counts its own errors by HTTP status; Kafka and Schema Registry append two digits.
+#: Kafka REST's default error codes, by HTTP status: the status followed by two digits.
 _KAFKA_CODES: Final = {400: 40002, 401: 40101, 403: 40301, 404: 40403, 409: 40902, 422: 42206}
 
 
@@ -40,7 +40,7 @@ def control_plane(error: ApiError, request_id: str) -> Rendered:
 
 
 def metadata_service(error: ApiError, request_id: str) -> Rendered:
-    """Role bindings: permission errors, and so those of a binding that is missing, come from the service behind, in its shape."""
+    """Render errors of role bindings. 403, also for a missing binding, comes from the metadata service, in its format."""
     if error.status == 403:
         return _json({"error_code": _KAFKA_CODES[403], "message": error.detail})
     return control_plane(error, request_id)
@@ -56,7 +56,7 @@ def kafka_rest(error: ApiError, request_id: str) -> Rendered:
 
 def schema_registry(error: ApiError, request_id: str) -> Rendered:
     code = error.code if isinstance(error.code, int) else error.status
-    if error.status in (400, 401, 403):  # they come from the gateway before it
+    if error.status in (400, 401, 403):  # the gateway in front of Schema Registry sends these
         return _json({"error_code": code, "message": error.detail})
     return Rendered("application/vnd.schemaregistry.v1+json", _dump({"error_code": code, "message": error.detail}))
 
@@ -87,7 +87,7 @@ def _dump(document: Any) -> bytes:
 
 
 class Api(NamedTuple):
-    """`key` is the kind of credential it takes (None: the handlers read it), `render` the shape of its errors."""
+    """`key` is the kind of API key that it takes, None if its handlers authenticate; `render` renders its errors."""
 
     name: str
     plane: Plane
@@ -114,7 +114,7 @@ class Answer(NamedTuple):
 
 
 class Call(NamedTuple):
-    """`query` has the last value of a name; `form` is the raw body, for what isn't JSON."""
+    """`query` has the last value of a repeated parameter; `body` is the JSON body, `form` the raw one."""
 
     org: Organization
     parameters: Mapping[str, str]
@@ -141,8 +141,10 @@ Handler = Callable[[Call], Answer]
 
 
 class Route:
-    """`path` has {name} for one segment, which is decoded. `instead`: statuses that the vendor's OpenAPI file doesn't declare for
-    this operation, each with the one that is sent in its place."""
+    """`{name}` in `path` matches one segment, which is URL-decoded.
+
+    `instead` maps HTTP statuses that the vendor's OpenAPI file doesn't declare for this operation to those that are sent instead.
+    """
 
     def __init__(
         self, api: Api, method: str, path: str, handler: Handler, instead: Mapping[int, int] = MappingProxyType({})
@@ -156,7 +158,7 @@ class Route:
 
 
 def authenticate(org: Organization, api: Api, header: str) -> ApiKey:
-    """Return the key of HTTP Basic. Raises ApiError, with the same message for every reason."""
+    """Return the API key of an HTTP Basic header. Raises ApiError 401, with the same message for every reason."""
     key = find_key(org, *basic_credentials(header))
     if key is None or key.kind is not api.key:
         raise ApiError(401, "invalid API key: make sure you're using the correct API key and secret", code="unauthorized")
@@ -164,7 +166,7 @@ def authenticate(org: Organization, api: Api, header: str) -> ApiKey:
 
 
 def find_key(org: Organization, name: str, secret: str) -> ApiKey | None:
-    """Return the key, if the secret is right and the key works by now."""
+    """Return the API key; None if it doesn't exist, isn't active yet, or the secret is wrong."""
     key = org.api_keys.get(name)
     if key is None or not hmac.compare_digest(key.secret.encode(), secret.encode()) or key.usable > org.clock.now():
         return None
@@ -172,7 +174,7 @@ def find_key(org: Organization, name: str, secret: str) -> ApiKey | None:
 
 
 def basic_credentials(header: str) -> tuple[str, str]:
-    """Return name and secret of HTTP Basic, both empty for any other header."""
+    """Return the id and the secret of an HTTP Basic header. Both are empty for any other header."""
     scheme, _, encoded = header.partition(" ")
     try:
         decoded = base64.b64decode(encoded, validate=True).decode() if scheme.lower() == "basic" else ""

@@ -15,7 +15,7 @@ from simulators.confluent.model import ApiKey, KeyKind, Plane, Resource, RoleBin
 from simulators.confluent.organization import Organization
 from simulators.confluent.resources import Field, Kind
 
-#: By kind: the API version and path of what the key is for.
+#: By kind of key: the API version and the path of the resources that it is for.
 _KEY_RESOURCES: Final = {
     KeyKind.CLOUD: ("cloud/v1", "/cloud"),
     KeyKind.KAFKA: ("cmk/v2", "/cmk/v2/clusters"),
@@ -26,7 +26,7 @@ _KEY_RESOURCES: Final = {
 
 
 class ServiceAccounts(Kind[ServiceAccount]):
-    """A name is unique in the organization. One that is gone reads as forbidden, as at the vendor."""
+    """Names are unique in the organization. Reading a deleted account returns 403, as at the vendor."""
 
     api_version, name, path = "iam/v2", "ServiceAccount", "/iam/v2/service-accounts"
     store, record, id_prefix, spec = "service_accounts", ServiceAccount, "sa", ""
@@ -52,14 +52,14 @@ class ServiceAccounts(Kind[ServiceAccount]):
         return forbidden("Forbidden Access")
 
     def erase(self, org: Organization, record: ServiceAccount) -> None:
-        """Erase the account with its keys; its role bindings stay, and bind nobody."""
+        """Delete the account with its API keys. Its role bindings remain, without effect."""
         for key in [key for key in org.api_keys.values() if key.owner == record.id]:
             del org.api_keys[key.id]
         super().erase(org, record)
 
 
 class RoleBindings(Kind[RoleBinding]):
-    """Effective later than created, and never changed."""
+    """A role binding takes effect some time after its creation, and can't be updated."""
 
     api, api_version, name, path = ROLE_BINDINGS, "iam/v2", "RoleBinding", "/iam/v2/role-bindings"
     store, record, id_prefix, spec = "role_bindings", RoleBinding, "rb", ""
@@ -98,7 +98,7 @@ class RoleBindings(Kind[RoleBinding]):
         return forbidden(f"Role binding {name} not found or access is denied")
 
     def is_listed(self, call: Call, record: RoleBinding) -> bool:
-        """Return whether the binding begins with `crn_pattern`."""
+        """Return whether the binding's CRN pattern starts with the query parameter `crn_pattern`."""
         return record.pattern.startswith(unquote(call.query["crn_pattern"]))
 
     def list(self, call: Call) -> Answer:
@@ -112,7 +112,7 @@ class RoleBindings(Kind[RoleBinding]):
 
 
 class ApiKeys(Kind[ApiKey]):
-    """A key's secret is sent once, and no key works at once. One that is gone reads as forbidden, as at the vendor."""
+    """Only create returns the secret. Keys are active after a delay. Reading a deleted key returns 403, as at the vendor."""
 
     api_version, name, path = "iam/v2", "ApiKey", "/iam/v2/api-keys"
     store, record = "api_keys", ApiKey
@@ -163,7 +163,7 @@ def _reference(org: Organization, name: str, path: str, crn: str) -> dict[str, s
 
 
 def _key_resource(org: Organization, spec: Fields) -> tuple[KeyKind, str, str]:
-    """Return the kind, what the key is for, and the scope at which an administrator may create it."""
+    """Return the kind of the key, its resource, and the scope at which an administrator may create it for another account."""
     if "resource" not in spec:
         return KeyKind.CLOUD, "cloud", org.crn
     resource = spec.inside("resource")
@@ -186,7 +186,7 @@ def _key_resource(org: Organization, spec: Fields) -> tuple[KeyKind, str, str]:
 def issue_key(
     org: Organization, owner: str, kind: KeyKind, resource: str, *, delay: float, texts: tuple[str, str] = ("", "")
 ) -> ApiKey:
-    """Create a key that works `delay` seconds from now. `texts` are its display name and description."""
+    """Create an API key that is active after `delay` seconds. `texts` are its display name and description."""
     new, now = "".join(org.random.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=16)), org.clock.now()
     secret = secrets.token_urlsafe(48)
     key = ApiKey(new, f"{org.crn}/api-key={new}", now, now, secret, owner, kind, resource, now + delay, *texts)

@@ -1,7 +1,7 @@
-"""Tableflow's Iceberg REST catalog, for readers: an environment is a catalog, a Kafka cluster a namespace, a topic a table.
+"""Tableflow's read-only Iceberg REST catalog: an environment is a catalog, a Kafka cluster is a namespace, a topic is a table.
 
-A Tableflow API key is exchanged for a token, which ends. Whoever has a token reads what the key's owner may read. Files
-in a customer's bucket are read with the customer's own AWS credentials; for managed storage, credentials are vended.
+A client exchanges a Tableflow API key for a token that expires, and may read what the key's owner may read. It reads files in a
+customer's bucket with the customer's own AWS credentials. For managed storage, the catalog vends credentials.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from simulators.confluent.errors import ApiError
 from simulators.confluent.http import ICEBERG, OAUTH, Answer, Call, Route, basic_credentials, find_key
 from simulators.confluent.model import ApiKey, Cluster, KeyKind, TableflowTopic
 
-#: Seconds that a session lasts.
+#: Seconds until a token expires.
 SESSION: Final = 3600
 _BASE: Final = "/iceberg/catalog/organizations/{organization}/environments/{environment}"
 _NAMESPACE: Final = _BASE + "/v1/namespaces/{namespace}"
@@ -34,7 +34,7 @@ _ENDPOINTS: Final = (
 
 
 def token(call: Call) -> Answer:
-    """OAuth 2 client credentials, in the form or as HTTP Basic."""
+    """Return a token for OAuth 2.0 client credentials, given as form fields or as HTTP Basic."""
     form = {name: values[-1] for name, values in parse_qs(call.form.decode("utf-8", "replace")).items()}
     if form.get("grant_type") != "client_credentials":
         raise ApiError(400, "grant_type must be client_credentials", code="unsupported_grant_type")
@@ -51,7 +51,7 @@ def token(call: Call) -> Answer:
 
 
 def _reader(call: Call) -> ApiKey:
-    """Return the key that the caller's token belongs to. Raises ApiError without a token that works."""
+    """Return the API key that the caller's token belongs to. Raises ApiError if the token is missing, unknown or expired."""
     given = call.headers.get("authorization", "").partition(" ")[2]
     key_id, until = call.org.sessions.get(given, ("", 0.0))
     key = call.org.api_keys.get(key_id)
@@ -119,7 +119,7 @@ def refuse(call: Call) -> Answer:
 
 
 def _tables(call: Call, key: ApiKey, cluster: Cluster) -> dict[str, TableflowTopic]:
-    """Return the topics that have a table by now, and that the key's owner may read."""
+    """Return the topics that already have a table and that the key's owner may read."""
     tables = {name: each for (of, name), each in call.org.tableflow_topics.items() if of == cluster.id and each.table_path}
     return {name: each for name, each in tables.items() if allowed(call.org, key.owner, "read", cluster.inside("topic", name))}
 

@@ -1,7 +1,7 @@
-"""Kafka REST (kafka/v3): topics and their settings, ACLs, and producing a record.
+"""Kafka REST (kafka/v3): topics and their configuration, ACLs, and producing a record.
 
-A topic is visible shortly after it is created, and gone shortly after it is deleted. Reading records needs Kafka's own protocol,
-which isn't simulated.
+A topic becomes visible shortly after it is created, and its name becomes free shortly after it is deleted. Consuming records
+needs the Kafka protocol, which isn't simulated.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _ACL_VALUES: Final = {
         *("CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE"),
     ),
 }
-#: Values of a filter that match any.
+#: Values of a query parameter that match every ACL.
 _ANY: Final = ("", "ANY")
-#: Begins a filter of principals that is answered with the ids of service accounts; other answers have their numbers.
+#: With this prefix of the query parameter `principal`, answers have the ids of service accounts; otherwise their numeric ids.
 _WITH_IDS: Final = "UserV2:"
 _SERVICE_ACCOUNT: Final = "User:sa-"
 _REQUIRED_TO_DELETE: Final = ("resource_type", "pattern_type", "operation", "permission")
 _ACLS: Final = "/kafka/v3/clusters/{cluster_id}/acls"
-#: Operations of an ACL that include an action.
+#: By action: the operations of an ACL that include it.
 _INCLUDES: Final = {
     "describe": ("DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"),
     "read": ("READ",),
@@ -54,7 +54,7 @@ _INCLUDES: Final = {
 
 
 def _addressed(call: Call) -> Cluster:
-    """Return the cluster of the path, which the caller's key must be for."""
+    """Return the cluster in the path. Raises ApiError if the caller's API key is for another one."""
     name = call.parameters["cluster_id"]
     if call.key.resource != name:
         raise ApiError(401, "Unauthorized")
@@ -65,7 +65,10 @@ def _addressed(call: Call) -> Cluster:
 
 
 def may(org: Organization, cluster: Cluster, principal: str, action: str, *, topic: str = "") -> bool:
-    """Return whether the topic, or the cluster itself, may be used. An ACL that denies overrides all that allow."""
+    """Return whether the principal may do the action on the topic, or on the cluster if `topic` is empty.
+
+    Either an ACL or a role can allow it. An ACL with DENY overrides both.
+    """
     matching = [acl["permission"] for acl in cluster.acls if _applies(acl, principal, action, topic)]
     if "DENY" in matching:
         return False
@@ -107,7 +110,7 @@ def _topic(call: Call, cluster: Cluster, topic: KafkaTopic) -> dict[str, Any]:
 
 
 def create_topic(org: Organization, cluster: Cluster, name: str, partitions: int, settings: dict[str, str]) -> KafkaTopic:
-    """Create a topic. Raises ApiError for a name in use, also of a topic that is being deleted."""
+    """Create a topic. Raises ApiError if the name is in use, also by a topic that is being deleted, or the cluster is full."""
     if existing := cluster.topics.get(name):
         reason = "is marked for deletion" if existing.deleting else "already exists"
         raise ApiError(400, f"Topic '{name}' {reason}.", code=40002)
@@ -169,7 +172,7 @@ def _fits(name: str, value: str) -> bool:
 
 
 def list_topics(call: Call) -> Answer:
-    """List the topics that the caller may describe: none, and no error, without a role."""
+    """List the topics that the caller may describe. Without a role or an ACL, the list is empty, and there is no error."""
     cluster = _addressed(call)
     topics = [
         topic
@@ -194,7 +197,7 @@ def grow(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Delete a topic, but refuse one with Tableflow: it isn't known whether the vendor does, and losing a table is worse."""
+    """Delete a topic. One with Tableflow is refused: whether the vendor does so isn't known, but losing a table is worse."""
     cluster, topic = _existing(call, "delete")
     if (cluster.id, topic.name) in call.org.tableflow_topics:
         raise ApiError(400, f"Topic '{topic.name}' has Tableflow enabled. Disable it first", code=40002)
@@ -321,7 +324,7 @@ def _is_of(acl: dict[str, str], principal: str) -> bool:
 
 
 def _numbered(principal: str) -> str:
-    """Return the principal with the number of a service account instead of its id: the same one for ever, and no other's."""
+    """Return the principal with the numeric id of a service account. It is computed from the id, so it is stable and unique."""
     if not principal.startswith(_SERVICE_ACCOUNT):
         return principal
     return f"User:{int(principal.removeprefix(_SERVICE_ACCOUNT), 36)}"
@@ -334,7 +337,7 @@ def _alterable(call: Call) -> Cluster:
 
 
 def _acls(call: Call, cluster: Cluster, acls: list[dict[str, str]]) -> Answer:
-    """Answer with ACLs; with numbers of service accounts or ids, as the vendor's OpenAPI file says of getKafkaAcls."""
+    """Answer with ACLs. Whether principals are numeric ids or ids follows the vendor's OpenAPI file on getKafkaAcls."""
     head = {"kind": "KafkaAcl", "metadata": {"self": f"{call.address}{call.path}"}, "cluster_id": cluster.id}
     with_ids = call.query.get("principal", "").startswith(_WITH_IDS)
     shown = [each if with_ids else each | {"principal": _numbered(each["principal"])} for each in acls]

@@ -1,4 +1,4 @@
-"""The contents of a topic: its settings, and the bytes of its records."""
+"""A topic: its configuration, and its records as bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from simulators.tableflow.kafka import partition_of
 
 _LONGEST: Final = "9223372036854775807"
 _BY_TOPIC: Final = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
-#: The editable ones are those of the vendor's Terraform provider (editableTopicSettings), and compression.type, which is not one.
+#: The editable settings of the vendor's Terraform provider (editableTopicSettings), and compression.type, which is read-only.
 DEFAULTS: Final = {
     "cleanup.policy": "delete",
     "compression.type": "producer",
@@ -35,12 +35,12 @@ DEFAULTS: Final = {
     "segment.ms": "604800000",
 }
 READ_ONLY: Final = ("compression.type",)
-#: Confluent's wire format: this byte, and the schema's id in four.
+#: Confluent's wire format: a magic byte 0, and the schema's id in four bytes.
 _MAGIC: Final = struct.Struct(">bI")
 
 
 class Message(NamedTuple):
-    """A record as it lies in the topic. `timestamp` counts milliseconds since 1970 UTC."""
+    """A record as it is stored in the topic. `timestamp` is in milliseconds since 1970 UTC."""
 
     partition: int
     offset: int
@@ -52,7 +52,7 @@ class Message(NamedTuple):
 
 @attrs.define
 class KafkaTopic:
-    """`settings` are those that were set; `visible` is the time from which it can be read of."""
+    """`settings` are those that were set. Calls find the topic from `visible` on. Times are in seconds since 1970 UTC."""
 
     name: str
     partitions: int
@@ -93,7 +93,7 @@ def framed(schema_id: int, encoded: bytes) -> bytes:
 
 
 def unframed(value: bytes) -> tuple[int, bytes] | None:
-    """Return the schema's id and what follows; None for bytes that no serializer of Confluent's wrote."""
+    """Return the schema's id and the encoded value; None for bytes that aren't in Confluent's wire format."""
     if len(value) < _MAGIC.size or value[0] != 0:
         return None
     return _MAGIC.unpack_from(value)[1], value[_MAGIC.size :]

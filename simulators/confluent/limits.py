@@ -1,4 +1,4 @@
-"""The rate limit, off until a test sets one. The services send different headers."""
+"""The rate limit. It is off until a test sets one. The APIs differ in the headers that they send."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ALL_HEADERS: Final = (CONTROL, ROLE_BINDINGS, TABLEFLOW)
 
 @attrs.define
 class RateLimit:
-    """`calls` of each key in a window of `seconds`; 0 is no limit. `headers` False leaves all headers out of a 429."""
+    """At most `calls` of each key in a window of `seconds`; 0 is no limit. Without `headers`, no rate limit headers are sent."""
 
     calls: int = 0
     seconds: float = 60.0
@@ -23,7 +23,7 @@ class RateLimit:
     _counted: Counter[str] = attrs.Factory(Counter)
 
     def take(self, key: str, now: float) -> bool:
-        """Count one call; whether it is still within the limit."""
+        """Count a call, and return whether it is within the limit."""
         if not self.calls:
             return True
         window = int(now // self.seconds)
@@ -34,7 +34,7 @@ class RateLimit:
         return self._counted[key] <= self.calls
 
     def rate_headers(self, api: Api, key: str, now: float) -> dict[str, str]:
-        """Return the headers of every response; the reset is in seconds from now."""
+        """Return the rate limit headers that every response has. X-RateLimit-Reset is in seconds from now."""
         if not self.calls or not self.headers or api not in _ALL_HEADERS:
             return {}
         left = max(0, self.calls - self._counted[key])
@@ -42,7 +42,7 @@ class RateLimit:
         return {"X-RateLimit-Limit": str(self.calls), "X-RateLimit-Remaining": str(left), "X-RateLimit-Reset": reset}
 
     def retry_after(self, api: Api, now: float) -> dict[str, str]:
-        """Return the header of a 429, where the service sends one."""
+        """Return the Retry-After header of a 429, in seconds, if the API sends one."""
         sent = self.headers and api in (*_ALL_HEADERS, CONNECT)
         return {"Retry-After": str(self._reset(now))} if sent else {}
 

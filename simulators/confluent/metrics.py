@@ -1,6 +1,7 @@
-"""Two queries of the Metrics API, by the hour: records received by topic, and records that Tableflow skipped in a cluster.
+"""Two hourly queries of the Metrics API: records received, by topic, and records that Tableflow skipped, by cluster.
 
-The vendor serves it at another address. The metrics' names are those of its descriptors for resource type `kafka`.
+The vendor serves the Metrics API at an address of its own. The names of the metrics are those of its descriptors for resource
+type `kafka`.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ def query(call: Call) -> Answer:
     body = call.body
     metrics = [each.get("metric") for each in body.get("aggregations", [])]
     if metrics not in ([_RECEIVED], [_SKIPPED]) or body.get("granularity") != "PT1H":
-        raise bad_request("Only records received and rows skipped, by the hour, are simulated.")
+        raise bad_request(f"Only {_RECEIVED} and {_SKIPPED} with granularity PT1H are simulated.")
     condition = body.get("filter", {})
     grouped = _BY_TOPIC if metrics == [_RECEIVED] else []
     if (condition.get("field"), condition.get("op")) != ("resource.kafka.id", "EQ") or body.get("group_by", []) != grouped:
-        raise bad_request("The query must be of one Kafka cluster, records received by topic.")
+        by = f"group by {grouped[0]}" if grouped else "have no group_by"
+        raise bad_request(f"The query must filter by one resource.kafka.id (EQ) and {by}.")
     cluster = call.org.clusters.get(condition.get("value"))
     if cluster is None:
         raise forbidden()

@@ -1,6 +1,6 @@
-"""Records of a simulated organization, and the interface of the Flink engine. This module knows no other part that serves calls.
+"""The data model of a simulated organization, and the interface of the Flink engine. It imports no module that serves calls.
 
-Times are in seconds since 1970 UTC.
+All times are in seconds since 1970 UTC.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Plane(Enum):
 
 
 class KeyKind(Enum):
-    """The services that a key is for. No key is for two."""
+    """The service that an API key is for. A key is for one service only."""
 
     CLOUD = "Cloud"
     KAFKA = "Cluster"
@@ -48,7 +48,7 @@ class Resource:
 
 @attrs.define
 class Environment(Resource):
-    """`package` is empty without Stream Governance."""
+    """`package` is the Stream Governance package, empty if there is none."""
 
     name: str
     package: str
@@ -70,7 +70,7 @@ class Cluster(Resource):
 
     @property
     def scope(self) -> str:
-        """Return the CRN that roles on the cluster are bound at: its own, without the last part."""
+        """Return the CRN at which roles on the cluster are bound: the cluster's own CRN without its last part."""
         return self.crn.rpartition("/")[0]
 
     def inside(self, kind: str, name: str) -> str:
@@ -96,7 +96,7 @@ class ServiceAccount(Resource):
 
 @attrs.define
 class RoleBinding(Resource):
-    """`pattern` is decoded; `effective` is the time from which it counts."""
+    """`pattern` is the URL-decoded CRN pattern; the binding takes effect at the time `effective`."""
 
     principal: str
     role: str
@@ -106,7 +106,10 @@ class RoleBinding(Resource):
 
 @attrs.define
 class ApiKey(Resource):
-    """`resource` is a cluster's id, a Schema Registry's, environment and Flink region, or a fixed word."""
+    """The key is active from the time `usable`.
+
+    `resource` is the id of a Kafka cluster or a Schema Registry, `<environment id>.<Flink region>`, `cloud` or `tableflow`.
+    """
 
     secret: str = attrs.field(repr=False)
     owner: str
@@ -129,7 +132,10 @@ class ComputePool(Resource):
 
 @attrs.define
 class ProviderIntegration(Resource):
-    """`vendor_role_arn` is Confluent's role, `role_arn` the customer's. `ended_usages` are listed until the time of each."""
+    """`vendor_role_arn` is Confluent's role, `role_arn` the customer's.
+
+    `ended_usages` are (time, CRN) of objects that no longer use the integration, but are listed as its usages until that time.
+    """
 
     environment: str
     name: str
@@ -141,7 +147,7 @@ class ProviderIntegration(Resource):
 
 @attrs.define
 class Connector(Resource):
-    """`state` is Connect's; `trace` is the reason of a failure; `generator` is there once it produces."""
+    """`state` is one of Connect's, `trace` the reason for a failure. `generator` is None until the connector produces records."""
 
     cluster: str
     name: str
@@ -157,9 +163,9 @@ class Connector(Resource):
 
 @attrs.define
 class TableflowTopic(Resource):
-    """`integration` is empty for managed storage. `position` counts the messages that are in the table, or were skipped.
+    """`integration` is the id of a provider integration, empty for managed storage.
 
-    `skipped` are the times at which messages were skipped.
+    `position` is the number of messages that are in the table or were skipped or logged, `skipped` the time of each skipped one.
     """
 
     environment: str
@@ -176,7 +182,7 @@ class TableflowTopic(Resource):
     schema: dict[str, Any] = attrs.Factory(dict)
     position: int = 0
     skipped: list[float] = attrs.Factory(list)
-    #: By catalog integration: the state of this table there, and the reason of a failure.
+    #: By id of a catalog integration: the sync status of the table there, and the error message if it failed.
     synced: dict[str, tuple[str, str]] = attrs.Factory(dict)
 
     @property
@@ -186,7 +192,7 @@ class TableflowTopic(Resource):
 
 @attrs.define
 class CatalogIntegration(Resource):
-    """`database` is the custom one, empty for the cluster's id. `last_sync` is 0 before the first."""
+    """`database` is the custom Glue database, empty for one named after the cluster's id. `last_sync` is 0 before the first."""
 
     environment: str
     cluster: str
@@ -202,7 +208,7 @@ class CatalogIntegration(Resource):
 
 @attrs.define
 class Statement(Resource):
-    """`id` is never used again, `name` is free once the statement is gone. `version` grows with each change."""
+    """`id` is never reused; `name` can be reused after the statement is deleted. `version` increases with each change."""
 
     environment: str
     name: str
@@ -218,7 +224,7 @@ class Statement(Resource):
 
     @property
     def bounded(self) -> bool:
-        """Return whether it is a snapshot query: over the rows that are there now."""
+        """Return whether it is a snapshot query, which reads only the rows that exist when it starts."""
         return self.properties.get("sql.snapshot.mode") == "now"
 
     def touch(self, now: float) -> None:
@@ -235,7 +241,7 @@ class Form(Enum):
 
 @attrs.frozen
 class ParsedStatement:
-    """`lenient` is IF [NOT] EXISTS; `buckets` the number of partitions asked for, 0 without one."""
+    """`lenient` is whether it has IF [NOT] EXISTS. `buckets` is the number in DISTRIBUTED … INTO … BUCKETS, 0 without it."""
 
     form: Form
     table: tuple[str, ...] = ()
@@ -248,7 +254,7 @@ class ParsedStatement:
 
 @attrs.frozen
 class Database:
-    """Where a statement's table names are looked up, and as whom. `readable` are the topics that a query may read."""
+    """Where a statement's table names are looked up, and with whose rights. `readable` are the topics that a query may read."""
 
     catalog: str
     cluster: Cluster
@@ -258,31 +264,31 @@ class Database:
     clock: Clock
 
     def schema(self, table: str) -> dict[str, Any] | None:
-        """Return the value's Avro schema; None for a topic without one."""
+        """Return the latest Avro schema of the topic's value; None if it has none."""
         latest = self.registry.schemas.latest(f"{table}-value")
         return json.loads(latest.text) if latest and latest.kind == "AVRO" else None
 
 
 class Run(Protocol):
-    """A running query. `rows` are those of a SELECT; those of other statements go into their topic."""
+    """A running query. `rows` are the results of a SELECT; other statements write their rows to a topic."""
 
     rows: list[list[str | None]]
     columns: list[dict[str, Any]]
 
     def advance(self) -> None:
-        """Process what came into the source topics since the last call. Raises SqlError."""
+        """Process the records that were added to the source topics since the last call. Raises SqlError."""
 
 
 class Plan(Protocol):
     def schema(self, table: str) -> Schema:
-        """Return the value's schema of a table that the query's rows go into. Raises SqlError."""
+        """Return the value schema of a new table for the query's rows. Raises SqlError."""
 
 
 class Engine(Protocol):
-    """Real Flink, or a planner that only knows names and types."""
+    """Real Flink, or a planner that runs nothing (paper.py)."""
 
     def plan(self, parsed: ParsedStatement, database: Database) -> Plan:
-        """Return names and types of a query's columns. Raises SqlError."""
+        """Return the names and types of the query's columns. Raises SqlError."""
 
     def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> Run:
-        """Start the query; `bounded` is over the rows that are there now, and no further. Raises SqlError."""
+        """Start the query. If `bounded`, it reads only the rows that exist now. Raises SqlError."""

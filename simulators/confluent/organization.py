@@ -1,4 +1,4 @@
-"""Everything that one simulated organization holds."""
+"""The state of one simulated organization."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ALPHABET: Final = string.ascii_lowercase + string.digits
 
 @attrs.frozen
 class Delays:
-    """Seconds that the vendor typically takes."""
+    """How many seconds the vendor typically takes."""
 
     cluster: float = 240
     cluster_deletion: float = 60
@@ -42,13 +42,13 @@ class Delays:
     usage: float = 20
 
     def scaled(self, share: float) -> Delays:
-        """Return all delays `share` times as long, but for the interval of Tableflow's commits, which is no delay."""
+        """Return the delays multiplied by `share`, except for the interval of Tableflow's commits, which isn't a delay."""
         return attrs.evolve(Delays(*(share * each for each in attrs.astuple(self))), tableflow_commit=self.tableflow_commit)
 
 
 @attrs.frozen
 class Quotas:
-    """Limits of an organization, or of what the name says."""
+    """How many objects an organization may have, or the object in the name of the limit."""
 
     environments: int = 25
     clusters_per_environment: int = 20
@@ -72,7 +72,7 @@ class Organization:
         lake: Lake | None = None,
     ) -> None:
         self.clock, self.addresses, self.region, self.lake, self.engine = clock, addresses, region, lake, engine
-        #: Regions with Flink, and so with Tableflow.
+        #: Regions with Flink, which are also those with Tableflow.
         self.flink_regions = FLINK
         self.delays, self.quotas = delays or Delays(), quotas or Quotas()
         self.random = rng
@@ -90,7 +90,7 @@ class Organization:
         self.statements: dict[tuple[str, str], model.Statement] = {}
         self.tableflow_topics: dict[tuple[str, str], model.TableflowTopic] = {}
         self.catalog_integrations: dict[str, model.CatalogIntegration] = {}
-        #: By token of the Iceberg catalog: the key that got it, and the time at which it ends.
+        #: By token of the Iceberg catalog: the id of the API key that it was issued for, and the time at which it expires.
         self.sessions: dict[str, tuple[str, float]] = {}
 
     @property

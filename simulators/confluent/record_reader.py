@@ -1,4 +1,4 @@
-"""Reads the messages of a topic as records."""
+"""Decodes the messages of a topic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BadRecord(NamedTuple):
 
 
 class Reader:
-    """Reads each message with the schema that it was written with, into `schema`."""
+    """Reads each message with the schema that it was written with, and resolves it to `schema`."""
 
     def __init__(self, schemas: Schemas, schema: dict[str, Any], *, upserts: bool) -> None:
         self._schemas, self._upserts = schemas, upserts
@@ -39,13 +39,13 @@ class Reader:
                 yield Record(topic, each.partition, each.offset, each.timestamp, each.key, value, each.headers)
 
     def _value(self, message: Message) -> dict[str, Any] | None:
-        """Return the row. Raises ValueError and others for a value that isn't one."""
+        """Return the row; None for a tombstone. Raises ValueError, among others, for a message that can't become a row."""
         if message.value is None:
             if not self._upserts:
                 raise ValueError("a tombstone, which an append table can't hold")
             return None
         if self._upserts and message.key is None:
-            raise ValueError("no key, and an upsert table is keyed")
+            raise ValueError("no key, which an upsert table needs")
         frame = unframed(message.value)
         if frame is None:
             raise ValueError("Unknown data format. Magic number does not match")

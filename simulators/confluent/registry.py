@@ -1,4 +1,4 @@
-"""Schema Registry: subjects, versions, schemas by id, compatibility. The caller's key is for one registry."""
+"""The Schema Registry API: subjects, versions, schemas by id, compatibility. The caller's API key determines the registry."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _given(call: Call) -> Schema:
 
 
 def _fields(schema: Schema) -> dict[str, Any]:
-    """Return the schema as the vendor does, which omits the type AVRO."""
+    """Return the fields of the schema. Like the vendor, omit the type if it is AVRO."""
     named = [dict(zip(("name", "subject", "version"), each, strict=True)) for each in schema.references]
     kind = {} if schema.kind == "AVRO" else {"schemaType": schema.kind}
     return kind | ({"references": named} if named else {}) | {"schema": schema.text}

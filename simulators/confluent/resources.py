@@ -1,4 +1,4 @@
-"""Objects that are plainly created, listed, read, updated and deleted: a kind declares its fields, parent, quota and rules."""
+"""The CRUD APIs: subclasses of Kind declare the fields, parent, quota and rules of a kind of resource."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ R = TypeVar("R", bound=Resource)
 
 @attrs.frozen
 class Field:
-    """A property in the body. `path` is dotted; `attribute` is the record's, and empty for a constant: the first of `choices`.
+    """A property in the body.
 
-    A required field of a nested object is required wherever the object is sent; `optional_object` lets a new resource lack it.
-    `synonyms` are values that clients may send, each with the one that is stored.
+    `path` has dots between nested objects. `attribute` is the record's; it is empty for a constant, the first of `choices`. A
+    required field of a nested object is required whenever the object is sent; with `optional_object`, a new resource may lack the
+    object. `synonyms` maps other values that clients may send to the stored ones.
     """
 
     path: str
@@ -47,7 +48,7 @@ class Field:
         return getattr(record, self.attribute) if self.attribute else next(iter(self.choices))  # type: ignore[arg-type]
 
     def read(self, org: Organization, body: Fields, current: Any = _NEW) -> Any:
-        """Return the value for a new resource, or for one with the value `current`. Raises ApiError."""
+        """Return the value for a new resource, or for an update of one that has the value `current`. Raises ApiError."""
         *objects, name = self.path.split(".")
         for each in objects:
             if each not in body and (current is not _NEW or self.optional_object):
@@ -77,7 +78,10 @@ class Field:
 
 @attrs.frozen
 class Parent:
-    """The object that resources are in. The functions find it and check the caller's right there; `attribute` is the record's."""
+    """The object that contains the resources. `attribute` is the attribute of their records that has its id.
+
+    The functions find the object and check that the caller may use it. They raise ApiError.
+    """
 
     attribute: str
     of_query: Callable[[Call], Resource]
@@ -90,11 +94,12 @@ CLOUD_FIELD: Final = Field("cloud", choices=(CLOUD,), required=True, immutable=T
 
 
 class Kind(Generic[R]):
-    """Subclasses declare a kind and override the verbs and rules in which it differs.
+    """Subclasses declare a kind of resource, and override the verbs and rules in which it differs.
 
-    `label` is the kind's name in messages; `store` the attribute of Organization; `spec` the object of the body that has the
-    fields. `filters` are query parameters of lists with the record's attribute; `quota` is the vendor's name and the attribute of
-    Quotas. `instead`: by verb, the statuses that the vendor's file doesn't declare (see Route).
+    `label` is the name of the kind in messages. `store` is the attribute of Organization that has the records. `spec` is the
+    object in the body that has the fields, empty for the body itself. `filters` are pairs of a query parameter of lists and an
+    attribute of the record. `quota` is the vendor's name of a quota and the attribute of Quotas. `instead` has `Route.instead` by
+    verb.
     """
 
     api: ClassVar[Api] = CONTROL
@@ -115,16 +120,16 @@ class Kind(Generic[R]):
     verbs: ClassVar[tuple[str, ...]] = ("create", "list", "read", "update", "delete")
     instead: ClassVar[Mapping[str, Mapping[int, int]]] = {}
 
-    # The rules, for subclasses.
+    # Rules that subclasses override.
 
     def authorize(self, call: Call, verb: str, record: R | None) -> None:
-        """Check the caller's right, beyond that on the parent. `record` is None to create one."""
+        """Check the caller's rights beyond those on the parent. `record` is None for create. Raises ApiError."""
 
     def check(self, call: Call, values: dict[str, Any], current: R | None) -> None:
-        """Check rules between fields and with other objects, for a new resource or for changes of `current`."""
+        """Check rules that involve several fields or other objects. `current` is None for a new resource. Raises ApiError."""
 
     def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
-        """Return attributes of a new record that no field sets."""
+        """Return the attributes of a new record that aren't fields."""
         return {}
 
     def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
@@ -134,10 +139,10 @@ class Kind(Generic[R]):
         """Start the lifecycle of a new record."""
 
     def updated(self, org: Organization, record: R, body: Fields) -> None:
-        """Act on an update; the record has its new values."""
+        """Act on an update. `record` already has its new values."""
 
     def check_deletable(self, org: Organization, record: R) -> None:
-        """Raise ApiError for a record that must stay."""
+        """Raise ApiError if the record can't be deleted."""
 
     def erase(self, org: Organization, record: R) -> None:
         del self.objects(org)[record.id]
@@ -155,7 +160,7 @@ class Kind(Generic[R]):
         return {}
 
     def read_only(self, org: Organization, record: R) -> dict[str, Any]:
-        """Return the properties that only the server sets, by dotted path."""
+        """Return the read-only properties by dotted path."""
         return {}
 
     # The verbs.
@@ -301,7 +306,7 @@ def header(org: Organization, api_version: str, name: str, path: str, record: Re
 
 
 def reference(org: Organization, resource: Resource, path: str, environment: str = "") -> dict[str, str]:
-    """Return a complete reference; the server fills it, whatever the client sent beside the id."""
+    """Return a complete object reference. Of the client's own reference, only the id is used."""
     inside = {"environment": environment} if environment else {}
     related = f"{org.addresses[Plane.CLOUD]}{path}/{resource.id}"
     return {"id": resource.id, **inside, "related": related, "resource_name": resource.crn}
@@ -310,7 +315,10 @@ def reference(org: Organization, resource: Resource, path: str, environment: str
 def page(
     call: Call, api_version: str, name: str, records: Iterable[R], document: Callable[[Organization, R], dict[str, Any]]
 ) -> Answer:
-    """Answer one page, in the order of creation, so that a token stays valid while objects are created and deleted."""
+    """Answer with one page of the records in the order of their creation, so that new objects only appear on the last page.
+
+    The page token is that of the last record of the previous page. Raises ApiError if this record is gone.
+    """
     ordered = sorted(records, key=lambda each: each.created)
     size, after = _page_size(call), call.query.get("page_token", "")
     if after and after not in {_token(each) for each in ordered}:

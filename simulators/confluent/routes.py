@@ -1,4 +1,4 @@
-"""The routes of all services. The application looks them up in this order."""
+"""The routes of all APIs. The application uses the first one that matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contents of one Schema Registry: schemas by id, subjects with their versions, and compatibility levels."""
+"""The state of one Schema Registry: schemas by id, subjects with their versions, and compatibility levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIRST_ID: Final = 100001
 
 @attrs.frozen
 class Schema:
-    """`references` are {name, subject, version}."""
+    """`references` are (name, subject, version)."""
 
     kind: str
     text: str
@@ -78,7 +78,7 @@ class Schemas:
         return next((each for each in self.versions(subject, deleted=deleted) if self.by_id[each.id].same_as(schema)), None)
 
     def register(self, subject: str, schema: Schema) -> Version:
-        """Return the version with this schema, a new one if there is none. Raises ApiError."""
+        """Return the version with this schema, which is a new one if the subject has none. Raises ApiError."""
         parse(schema)
         if existing := self.find(subject, schema):
             return existing
@@ -94,7 +94,10 @@ class Schemas:
         return versions[-1]
 
     def problems(self, subject: str, schema: Schema, against: Version | None = None) -> list[str]:
-        """Return the reasons for which the subject's level forbids it. Only Avro is compared; JSON and Protobuf pass."""
+        """Return why the subject's compatibility level forbids the schema. JSON and Protobuf schemas are always compatible.
+
+        The schema is compared with `against` or, by default, with the earlier versions of the subject.
+        """
         level = self.levels.get(subject, self.level)
         earlier = [against] if against else self.versions(subject)
         if level == "NONE" or schema.kind != "AVRO" or not earlier:
@@ -110,7 +113,7 @@ class Schemas:
         return problems
 
     def delete(self, subject: str, *, permanent: bool) -> list[int]:
-        """Return the deleted version numbers. A subject is deleted softly first, then permanently. Raises ApiError."""
+        """Delete a subject and return its version numbers. Raises ApiError if a permanent deletion doesn't follow a soft one."""
         if permanent and self.versions(subject):
             raise ApiError(404, f"Subject '{subject}' was not deleted first before being permanently deleted", code=40405)
         if not self.versions(subject, deleted=permanent):
@@ -125,7 +128,7 @@ class Schemas:
 
 
 def parse(schema: Schema) -> None:
-    """Raise ApiError for a text that isn't a schema of its type. Protobuf is only checked for presence."""
+    """Raise ApiError for a text that isn't a valid schema of its type. Protobuf schemas are only checked not to be empty."""
     try:
         if schema.kind == "AVRO":
             fastavro.parse_schema(json.loads(schema.text))

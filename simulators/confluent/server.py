@@ -1,4 +1,4 @@
-"""Serves the simulator on loopback, a port for each plane."""
+"""Serves the simulator on loopback, with one port per plane."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simulators.core import server
 
 
 class Listening:
-    """A bound socket for each plane; `port` is that of the control plane. Raises OSError."""
+    """A bound socket for each plane. `port` is for the control plane; the others get free ports. Raises OSError."""
 
     def __init__(self, port: int, stack: ExitStack) -> None:
         self.sockets: dict[Plane, socket.socket] = {}
@@ -30,9 +30,9 @@ class Listening:
 
 
 class ConfluentCloud(server.InThread):
-    """`with ConfluentCloud() as cloud:` serves one on free ports, from a thread of this process.
+    """`with ConfluentCloud() as cloud:` serves a simulation on free ports, from a thread of this process.
 
-    Options are those of Simulation. Time stands still unless `time_scale` says otherwise.
+    Options are those of Simulation. `time_scale` is 0 by default: only the control API advances the time.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -41,7 +41,7 @@ class ConfluentCloud(server.InThread):
     def open(self, stack: ExitStack) -> tuple[uvicorn.Server, Sequence[socket.socket], str]:
         listening = Listening(0, stack)
         self._simulation = Simulation(listening.addresses, **self._options)
-        self.catalog_url = listening.addresses[Plane.CATALOG]  # the control plane doesn't name it
+        self.catalog_url = listening.addresses[Plane.CATALOG]  # no answer of the control plane has it
         web_server = listening.server(self._simulation)
         return web_server, list(listening.sockets.values()), listening.addresses[Plane.CLOUD]
 

@@ -1,4 +1,4 @@
-"""One simulated organization, the options that it was started with, and how to replace it by an empty one."""
+"""One simulated organization, the options that it was started with, and its reset."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KINDS: Final = (
 
 
 class Simulation:
-    """`organization` is replaced by `reset`; everything else stays."""
+    """`reset` replaces `organization`, its first API key and the rate limit. The options stay the same."""
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class Simulation:
         self._addresses, self._time_scale, self._start, self._delays = addresses, time_scale, start, delays
         self._engine = engine or PaperEngine()
         self._quotas, self._region, self._lake = quotas, region, lake
-        # Goes on over resets: an id never comes twice. Secrets don't come from it.
+        # Not reset, so that ids are never reused. Secrets don't use it.
         self._random = random.Random(seed)  # noqa: S311
         self.reset()
 
     def reset(self) -> None:
-        """Begin with an organization of one environment, and one Cloud key of its owner that works at once."""
+        """Start with an organization that has one environment, and one Cloud API key of its owner, which is active at once."""
         clock = Clock(self._time_scale, self._start)
         self.limit = RateLimit()
         self.organization = Organization(
@@ -77,7 +77,7 @@ class Simulation:
 
     @property
     def credentials(self) -> dict[str, str]:
-        """Return what a client needs. The secret is the simulator's own, and opens nothing else."""
+        """Return what a client needs. The secret is only valid for this simulator."""
         return {
             "cloud_api_key": self.cloud_key.id,
             "cloud_api_secret": self.cloud_key.secret,

@@ -1,4 +1,4 @@
-"""The AWS that tables go into: Confluent's own principals there, and the customer's roles as Confluent assumes them."""
+"""The AWS account that tables are written to, with Confluent's own principals and the customer's roles that Confluent assumes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 
 class LakeRefused(Exception):
-    """Why Tableflow can't work there, as it tells its user."""
+    """Tableflow can't use the customer's AWS account. The message is shown to the user."""
 
 
 class Lake:
-    """`root` may do anything in the account. `used_buckets` are those that Tableflow has been on before."""
+    """`root` may do anything in the account. `used_buckets` are the buckets that Tableflow has already used."""
 
     def __init__(self, endpoint: str, region: str, key: str, secret: str) -> None:
         self.root = Access(endpoint, region, key, secret)
@@ -34,7 +34,7 @@ class Lake:
         self._managed = ""
 
     def vendor_role(self, name: str) -> str:
-        """Return the ARN of Confluent's role for one provider integration, made here."""
+        """Create Confluent's role for one provider integration and return its ARN."""
         identity = self.root.client("sts").get_caller_identity()
         trust = allow(["sts:AssumeRole", "sts:TagSession"], principal=f"arn:aws:iam::{identity['Account']}:root")
         iam, role = self.root.client("iam"), f"confluent-{name}"
@@ -44,7 +44,7 @@ class Lake:
         return str(arn)
 
     def forget_vendor_role(self, arn: str) -> None:
-        """Delete the role. A call before may have done so in part, if AWS's answer to it was lost."""
+        """Delete the role. The role or its policy may already be gone, after an earlier deletion that failed halfway."""
         iam, role = self.root.client("iam"), arn.rpartition("/")[2]
         with suppress(iam.exceptions.NoSuchEntityException):
             iam.delete_role_policy(RoleName=role, PolicyName=POLICY)
@@ -52,7 +52,10 @@ class Lake:
             iam.delete_role(RoleName=role)
 
     def assume(self, vendor_role: str, role: str, external_id: str, region: str) -> Access:
-        """Assume the customer's role as Confluent's, to act in `region`. Raises LakeRefused if the trust doesn't allow it."""
+        """Assume the customer's role from Confluent's role, to act in `region`.
+
+        Raises LakeRefused if the trust policy doesn't allow this or the tagging of the session, or if it accepts any external id.
+        """
         vendor = self.root.assume(vendor_role, _SESSION)
         what = f"Confluent's role {vendor_role} can't assume {role}"
         customer = refused_as(what, vendor.assume, role, _SESSION, ExternalId=external_id)
@@ -68,7 +71,7 @@ class Lake:
         return attrs.evolve(customer, region=region)
 
     def managed_bucket(self) -> str:
-        """Return Confluent's own bucket, created when it is first needed."""
+        """Return Confluent's own bucket, which is created on the first call."""
         if not self._managed:
             name = f"confluent-managed-{uuid.uuid4().hex[:12]}"
             where = {"LocationConstraint": self.root.region}
@@ -77,13 +80,13 @@ class Lake:
         return self._managed
 
     def vend(self, location: str) -> Access:
-        """Return credentials that read what lies below `location`, and nothing else."""
+        """Return credentials that can only read what is below `location`."""
         if location not in self._readers:
             self._readers[location] = self._reader(location)
         return self.root.assume(self._readers[location], _SESSION)
 
     def _reader(self, location: str) -> str:
-        """Create a role of Confluent's that reads what lies below `location`, and return its ARN."""
+        """Create a role of Confluent's that can read what is below `location`, and return its ARN."""
         bucket, _, prefix = location.removeprefix("s3://").partition("/")
         name = f"reader-{uuid.uuid4().hex[:12]}"
         arn = self.vendor_role(name)
@@ -95,7 +98,7 @@ class Lake:
 
 
 def refused_as(what: str, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
-    """Return what `call` returns. Raises LakeRefused, with `what` and AWS's code, where AWS refuses or can't be reached."""
+    """Return the result of `call`. Raises LakeRefused, with `what` and AWS's error code, if AWS refuses or can't be reached."""
     try:
         return refused(call, *arguments, **named)
     except AwsRefused as error:
@@ -103,7 +106,7 @@ def refused_as(what: str, call: Callable[..., T], *arguments: Any, **named: Any)
 
 
 def require_allowed(what: str, call: Callable[..., Any], *arguments: Any, **named: Any) -> None:
-    """Raise LakeRefused if the call is denied. A call that fails for another reason was allowed."""
+    """Raise LakeRefused if AWS denies access. A call that fails for another reason was allowed."""
     try:
         call(*arguments, **named)
     except ClientError as error:

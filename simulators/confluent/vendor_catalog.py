@@ -1,4 +1,4 @@
-"""Tableflow's own Iceberg catalog: where each table's newest metadata is. Files are read and written as whoever is acting."""
+"""Tableflow's own Iceberg catalog, which has the location of each table's current metadata file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 
 class VendorCatalog(NoopCatalog, MetastoreCatalog):
-    """What the Tableflow writer uses of a catalog. `act_as` says with which FileIO properties."""
+    """The part of a catalog that the Tableflow writer uses. Files are read and written with the FileIO properties of `act_as`."""
 
     def __init__(self) -> None:
         super().__init__("tableflow")
@@ -29,12 +29,12 @@ class VendorCatalog(NoopCatalog, MetastoreCatalog):
         self.properties = dict(properties)
 
     def create_namespace_if_not_exists(self, namespace: str | Identifier, properties: Properties = EMPTY_DICT) -> None:
-        """Do nothing: a cluster is a namespace by itself."""
+        """Do nothing: each Kafka cluster already is a namespace."""
 
     def table_exists(self, identifier: str | Identifier) -> bool:
         return tuple(identifier) in self.pointers
 
-    def create_table(  # type: ignore[override]  # noqa: PLR0917  (as the class above has it)
+    def create_table(  # type: ignore[override]  # noqa: PLR0917  (the signature of the base class)
         self,
         identifier: Identifier,
         schema: Schema,

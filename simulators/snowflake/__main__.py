@@ -1,4 +1,4 @@
-"""`python -m simulators.snowflake --port N`: a Snowflake account of one's own, on loopback."""
+"""`python -m simulators.snowflake --port N`: runs a simulated Snowflake account on loopback."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from simulators.snowflake.simulation import REGION, Simulation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = cli.vendor_parser("simulators.snowflake", "A Snowflake account, simulated.", 8091)
-    parser.add_argument("--account", default="", help="its name, organization-account (default: made up)")
+    parser = cli.vendor_parser("simulators.snowflake", "A simulator of a Snowflake account.", 8091)
+    parser.add_argument("--account", default="", help="the account identifier, ORGANIZATION-ACCOUNT (default: generated)")
     given = parser.parse_args(arguments)
     try:
         listener = server.bound(given.port)
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return cli.not_started("simulator of Snowflake", cli.port_taken(given.port, error))
     if given.stop_with_stdin:
         cli.stop_with_stdin()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the folder goes, also before anything is served
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the folder is deleted, even before the server runs
     region = given.region or (settings.REGION if given.aws else REGION)
     lake = Lake(given.aws, region, settings.ACCESS_KEY_ID, settings.SECRET_ACCESS_KEY) if given.aws else None
     with listener, tempfile.TemporaryDirectory(prefix="lakeferry-snowflake-") as folder:

@@ -1,4 +1,4 @@
-"""One simulated account: its objects, and the grants on them."""
+"""One simulated account: its objects and grants."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T", bound=SnowflakeObject)
 ADMIN: Final = "ACCOUNTADMIN"
 PUBLIC: Final = "PUBLIC"
 ORGANIZATION: Final = "SIMULATED"
-#: The roles of every account, each with the role that it is granted to.
+#: The system-defined roles, each with the role that it is granted to.
 SYSTEM_ROLES: Final = {
     ADMIN: "",
     "SYSADMIN": ADMIN,
@@ -48,7 +48,7 @@ _INITIAL_GRANTS: Final = {
 
 
 class Account:
-    """`lake` is the AWS that holds the tables; without one, checks that need AWS succeed."""
+    """`lake` is the AWS account that has the tables. Without one, checks that need AWS succeed."""
 
     def __init__(
         self, name: str, clock: Clock, rng: random.Random, lake: Lake | None, *, region: str, organization: str = ORGANIZATION
@@ -60,7 +60,7 @@ class Account:
         self.grants: list[Grant] = []
         self.future: list[FutureGrant] = []
         self.memberships: list[Membership] = []
-        #: Details of failed logins, by the id in their answer.
+        #: Details of failed logins, by the id in the answer to the client.
         self.failed_logins: dict[str, dict[str, Any]] = {}
         self.root = AccountObject(name=(name,), owner=ADMIN, created=clock.now())
         self.add(self.root)
@@ -68,7 +68,7 @@ class Account:
 
     @property
     def identifier(self) -> str:
-        """Organization and name, as in its address."""
+        """Return the account identifier: organization and account name."""
         return f"{self.organization}-{self.name}"
 
     def _add_system_roles(self) -> None:
@@ -81,7 +81,7 @@ class Account:
                 self.grants.append(Grant(privilege, self.root.key, role, True, "", now))
 
     def add(self, new: SnowflakeObject) -> None:
-        """Add an object, with the future grants of its schema or, if that has none for its type, of its database."""
+        """Add an object, and apply the future grants for its type of its schema or, if there are none, of its database."""
         self._objects[new.key] = new
         future = [
             each
@@ -94,11 +94,11 @@ class Account:
             self.grants.append(Grant(each.privilege, new.key, each.to, each.option, by, new.created))
 
     def find(self, domain: Domain, name: Name) -> Any:
-        """Return the object or None. As Any: its class follows from the domain."""
+        """Return the object, whose class depends on the domain, or None. `name` is case-sensitive."""
         return self._objects.get(Key(domain, name))
 
     def lookup(self, domain: Domain, name: Name) -> Any:
-        """Return the object or None; in a database linked without regard to case, names may have another case."""
+        """Return the object or None. The case of names is ignored in a catalog-linked database that is case-insensitive."""
         existing = self.find(domain, name)
         database: Database | None = self.find(Domain.DATABASE, name[:1])
         if existing or not (domain.depth > 1 and database and database.link and database.link.insensitive):
@@ -116,7 +116,7 @@ class Account:
                 yield each
 
     def remove(self, removed: SnowflakeObject) -> None:
-        """Remove an object, its contents, and all grants on and to them."""
+        """Remove an object and its contents, with all grants on them and to them."""
         contents = list(self.contents(removed.name)) if removed.domain in (Domain.DATABASE, Domain.SCHEMA) else []
         keys = {each.key for each in [removed, *contents]}
         self._objects = {key: each for key, each in self._objects.items() if key not in keys}
@@ -126,7 +126,7 @@ class Account:
         self.memberships = [each for each in self.memberships if each.to not in keys and each.role not in roles]
 
     def rename(self, renamed: SnowflakeObject, name: Name) -> None:
-        """Rename an object that has no contents; grants on it and to it stay."""
+        """Rename an object that contains no others. Grants on it and to it remain."""
         old, new = renamed.key, Key(renamed.domain, name)
         del self._objects[old]
         renamed.name = name
@@ -135,7 +135,7 @@ class Account:
         self.memberships = [attrs.evolve(each, to=new) if each.to == old else each for each in self.memberships]
 
     def objects(self) -> dict[str, list[str]]:
-        """Return the names of all objects and grants by type, without those that every account has."""
+        """Return the names of all objects and grants, by type, without the predefined ones."""
         names: dict[str, list[str]] = {domain.value: [] for domain in Domain if domain is not Domain.ACCOUNT}
         for each in self._objects.values():
             if each.domain is not Domain.ACCOUNT and not (each.domain is Domain.ROLE and each.label in SYSTEM_ROLES):

@@ -1,4 +1,4 @@
-"""The application: runs due actions, authenticates, runs the statement, renders the answer."""
+"""The web application: runs due actions, authenticates, runs the statement and renders the answer."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _ONE: Final = re.compile(rf"{answers.PATH}/([^/]+)(/cancel)?")
 
 
 class Application(server.Application):
-    """The SQL API, and a control of its own.
+    """The SQL API, and one control endpoint of the simulator.
 
     PUT /_simulator/behavior  {"partition_rows": 2, "most_rows": 5, "prefix": "API",
-                               "slow": [{"statement": "^CREATE", "seconds": 60, "times": 1}]}; what isn't named stays
+                               "slow": [{"statement": "^CREATE", "seconds": 60, "times": 1}]}; changes only what is given
     """
 
     def __init__(self, simulation: Simulation) -> None:

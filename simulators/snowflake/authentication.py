@@ -1,4 +1,4 @@
-"""Key-pair authentication: a JWT, checked against the user's two public keys."""
+"""Key-pair authentication: verifies a JWT with the user's two public keys."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ from simulators.snowflake.errors import CallRefused
 from simulators.snowflake.model import User
 from simulators.snowflake.results import format_time
 
-#: Seconds that a token is valid after it was issued, whatever it says.
+#: The most seconds for which a token is valid after it was issued, even if it expires later.
 _LIFE: Final = 3600
-#: Seconds that a client's clock may be ahead.
+#: The most seconds by which a client's clock may be ahead.
 _AHEAD: Final = 60
-#: Larger times in claims are in milliseconds.
+#: Times in claims are in seconds, but larger values than this one are in milliseconds.
 _MILLISECONDS: Final = 1e11
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512")
 _UNVERIFIED: Final[Any] = {name: False for name in ("verify_signature", "verify_exp", "verify_iat", "verify_nbf", "verify_aud")}
 
 
 class _Invalid(Exception):
-    """The text is Snowflake's code for the reason."""
+    """The token is invalid. The message is Snowflake's code for the reason."""
 
 
 def authenticate(account: Account, authorization: str, token_type: str) -> User:
-    """Return the user of a call. Raises CallRefused with an id; only an admin can look up the reason."""
+    """Return the user of a call. Raises CallRefused.
+
+    For an invalid token, the client only gets an id, with which an administrator can look up the reason.
+    """
     if token_type not in ("", "KEYPAIR_JWT"):
         raise CallRefused(401, "390101", f"not simulated: tokens of type {token_type}")
     scheme, _, token = authorization.partition(" ")

@@ -1,4 +1,4 @@
-"""Behavior of an account that a test may choose: how slow statements are, and how answers are cut."""
+"""Behavior of an account that a test may change: how long statements take, and how results are split and truncated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 
 @attrs.define
 class Slowness:
-    """The next `times` statements whose text the regular expression finds take that many seconds."""
+    """The next `times` statements whose text matches the regular expression `statement` anywhere take `seconds`."""
 
     statement: str
     seconds: float
@@ -22,7 +22,10 @@ class Slowness:
 
 @attrs.define
 class Behavior:
-    """`prefix` stands before the two ids in DESC CATALOG INTEGRATION: GLUE_AWS_… or API_AWS_…; accounts differ."""
+    """`partition_rows` is the size of a partition, `most_rows` the number of rows at which a result is truncated.
+
+    `prefix` begins two property names in DESC CATALOG INTEGRATION, GLUE_AWS_… or API_AWS_…, which differ between accounts.
+    """
 
     partition_rows: int = 10_000
     most_rows: int = 1_000_000
@@ -30,7 +33,7 @@ class Behavior:
     slow: list[Slowness] = attrs.Factory(list)
 
     def change(self, given: dict[str, Any]) -> None:
-        """Change the behavior. Raises ValueError and TypeError."""
+        """Change the behavior. Raises ValueError or TypeError, also re.error for an invalid regular expression."""
         slow = given.pop("slow", None)
         for name, value in given.items():
             if name not in ("partition_rows", "most_rows", "prefix"):
@@ -40,7 +43,7 @@ class Behavior:
             self.slow = [Slowness(**each) for each in slow]
 
     def seconds_of(self, statement: str) -> float:
-        """How long it takes; counts it."""
+        """Return how many seconds the statement takes, and count it as one of its `times`."""
         for each in self.slow:
             if each.times > 0 and re.search(each.statement, statement):
                 each.times -= 1

@@ -1,4 +1,4 @@
-"""Runs one statement: finds what it is about, and passes it on."""
+"""Runs one statement: dispatches it by its verb and its object type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OBJECT_TYPES: Final[tuple[ObjectType[Any], ...]] = (
     CatalogIntegrations(),
     IcebergTables(),
 )
-#: The SQL API takes none of these, because each call is a session of its own.
+#: The SQL API supports none of these, because each call has a session of its own.
 _UNSUPPORTED: Final = ("USE", "PUT", "GET", "BEGIN", "START", "COMMIT", "ROLLBACK", "SET", "UNSET")
 _OTHER_VERBS: Final = (
     "INSERT UPDATE DELETE MERGE TRUNCATE CALL EXECUTE COPY COMMENT UNDROP LIST LS REMOVE RM EXPLAIN DECLARE VALUES".split()
@@ -42,7 +42,7 @@ _OTHER_TYPES: Final = (
 
 
 def execute(session: Session, text: str, bindings: dict[str, Any], wanted: int = 1) -> Result:
-    """Raise SqlError if the statement fails. `wanted` is MULTI_STATEMENT_COUNT; 0 is any number."""
+    """Run the statement and return its result. Raises SqlError. `wanted` is MULTI_STATEMENT_COUNT; 0 means any number."""
     count = count_statements(text)
     if count == 0:
         raise SqlError("000900", "42601", f"{COMPILATION}Empty SQL statement.")

@@ -1,4 +1,4 @@
-"""Errors that Snowflake answers: number, SQL state and message."""
+"""Snowflake's errors: code, SQLSTATE and message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from simulators.snowflake.model import Name, sql_name
 
 COMPILATION: Final = "SQL compilation error:\n"
 ACCESS: Final = "SQL access control error:\n"
-#: Not a number of Snowflake's: the statement needs more than this simulator implements.
+#: Not one of Snowflake's codes: the statement needs something that this simulator doesn't implement.
 NOT_SIMULATED: Final = "000000"
 
 
@@ -21,7 +21,7 @@ class SqlError(Exception):
 
 
 class CallRefused(Exception):
-    """A call was refused before it became a statement: HTTP status, and Snowflake's number."""
+    """A call was refused before a statement ran. `status` is the HTTP status, `code` is Snowflake's."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ def syntax(message: str) -> SqlError:
 
 
 def missing(object_type: str, name: Name | str) -> SqlError:
-    """Return Snowflake's one error for what doesn't exist and for what the role may not see."""
+    """Return the error for an object that doesn't exist or that the role may not see: Snowflake doesn't tell which."""
     return SqlError("002003", "02000", f"{COMPILATION}{_title(object_type)} '{_text(name)}' does not exist or not authorized.")
 
 
@@ -63,7 +63,7 @@ def unsupported(feature: str) -> SqlError:
 
 
 def in_use(object_type: str, name: Name, users: list[str]) -> SqlError:
-    """Return the error for a volume or integration in use; Snowflake's own number for it isn't known."""
+    """Return the error for a volume or integration that is in use. Snowflake's real code for it isn't known."""
     message = f"{_title(object_type)} '{sql_name(name)}' cannot be dropped or replaced because it is used by {', '.join(users)}."
     return SqlError("090106", "22000", COMPILATION + message)
 

@@ -1,4 +1,4 @@
-"""Functions about the session and the account: CURRENT_… and SYSTEM$…."""
+"""Context functions CURRENT_… and system functions SYSTEM$…."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from simulators.snowflake.session import Session, inherited
 
 _VERSION: Final = "9.37.1"
 
-#: Takes the session and the arguments, and returns text or null.
+#: Takes the session and the arguments; returns text, or None for NULL.
 Function = Callable[[Session, list[str]], str | None]
 
 
 def call(session: Session, name: str, arguments: list[str]) -> str | None:
-    """Raise SqlError for a function that isn't simulated."""
+    """Return the value of a function. Raises SqlError, also for a function that isn't simulated."""
     function = FUNCTIONS.get(name)
     if function is None:
         raise not_simulated(f"function {name}")
@@ -46,9 +46,10 @@ def _integration(session: Session, arguments: list[str]) -> Integration:
 
 
 def _namespaces(session: Session, arguments: list[str]) -> str:
-    """List the namespaces in a parent, by default in the integration's. Only the root has any: Glue's databases contain none.
+    """List the namespaces in a parent namespace, by default that of the integration, as JSON.
 
-    Whatever the parent, the role must be allowed to list databases.
+    Without a parent, these are Glue's databases. They are never nested, so a parent has none. The role must be allowed to list
+    databases in both cases.
     """
     integration = _integration(session, arguments)
     _check_levels("SYSTEM$LIST_NAMESPACES_FROM_CATALOG", arguments)
@@ -61,7 +62,7 @@ def _namespaces(session: Session, arguments: list[str]) -> str:
 
 
 def _check_levels(name: str, arguments: list[str]) -> None:
-    """Raise SqlError unless there are no optional arguments, or both: a parent, and how many levels below it (0 for all)."""
+    """Raise SqlError unless both or none of the optional arguments are given: the parent, and the number of levels (0: all)."""
     if len(arguments) == 2:
         raise SqlError("000938", "22023", f"{COMPILATION}not enough arguments for function [{name}], expected 3, got 2")
     if len(arguments) > 3:

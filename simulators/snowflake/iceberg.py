@@ -1,4 +1,4 @@
-"""Iceberg tables as Snowflake reads them: one snapshot with the volume's role, and what refreshes tables and linked databases."""
+"""Reads a snapshot of an Iceberg table with the volume's role, refreshes tables, and syncs catalog-linked databases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SQL_TYPES: Final[dict[type[types.IcebergType], str]] = {
 
 
 def columns_of(table: IcebergTable) -> list[TableColumn]:
-    """Return the columns, with names in upper case except in a linked database."""
+    """Return the columns. Their names are in upper case, except in a catalog-linked database."""
     return [each if table.linked else TableColumn(each.name.upper(), each.sql_type) for each in table.columns]
 
 
@@ -61,7 +61,7 @@ def _sql_type(iceberg: types.IcebergType) -> str:
 
 
 def refresh(account: Account, table: IcebergTable) -> None:
-    """Show the catalog's current snapshot. Raises SqlError, and leaves the table as it was."""
+    """Refresh the table to the current snapshot in the catalog. If this raises SqlError, the table is unchanged."""
     if account.lake is None:
         return
     integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
@@ -105,7 +105,7 @@ def _open_readable(account: Account, table: IcebergTable, location: str) -> Stat
 
 
 def _open(account: Account, table: IcebergTable, location: str) -> StaticTable:
-    """Raise SqlError if the volume's role can't read the metadata."""
+    """Open the table with the volume's role. Raises SqlError if the role can't read the metadata."""
     volume: Volume = account.find(Domain.VOLUME, table.volume)
     try:
         access = trust.assume_for_location(account, volume.locations[0])
@@ -124,7 +124,7 @@ def _unreadable(volume: Volume, why: str) -> SqlError:
 
 
 def read_rows(account: Account, table: IcebergTable) -> Any:
-    """Return all rows as Arrow. Raises SqlError if the volume's role can't read them."""
+    """Return all rows as an Arrow table. Raises SqlError if the volume's role can't read them."""
     opened = _open(account, table, table.metadata)
     try:
         return opened.scan().to_arrow()
@@ -150,7 +150,7 @@ def _has_equality_deletes(table: StaticTable) -> bool:
 
 
 def start_refreshing(account: Account, table: IcebergTable) -> None:
-    """Refresh the table from now on, each interval of its integration."""
+    """Start to refresh the table at the refresh interval of its integration. Ends an earlier series of refreshes."""
     table.refresh_series += 1
     series = table.refresh_series
     integration: Integration = account.find(Domain.INTEGRATION, table.catalog)
@@ -158,7 +158,7 @@ def start_refreshing(account: Account, table: IcebergTable) -> None:
 
 
 def _refresh_when_due(account: Account, table: IcebergTable, series: int) -> None:
-    """Refresh once for all the intervals that passed."""
+    """Refresh the table once, also if several intervals have passed, and schedule the next refresh."""
     if account.find(*table.key) is not table or not table.auto_refresh or table.refresh_series != series:
         return
     account.clock.catch_up()
@@ -180,7 +180,7 @@ def try_refresh(account: Account, table: IcebergTable) -> None:
 
 
 def _state(table: IcebergTable) -> str:
-    """Return STALLED for a failure that ends by itself, STOPPED for equality deletes."""
+    """Return the execution state. STALLED: refreshes are still tried; STOPPED: they aren't, because of equality deletes."""
     if not table.fault:
         return RUNNING
     if table.linked and not table.metadata:
@@ -189,7 +189,7 @@ def _state(table: IcebergTable) -> str:
 
 
 def refresh_status(table: IcebergTable) -> dict[str, Any] | None:
-    """Return the answer of SYSTEM$AUTO_REFRESH_STATUS; None without automatic refresh."""
+    """Return the result of SYSTEM$AUTO_REFRESH_STATUS; None if automatic refresh is off."""
     if not table.auto_refresh:
         return None
     answer: dict[str, Any] = {"executionState": _state(table), "pendingSnapshotCount": 0, "oldestSnapshotTime": 0}
@@ -198,11 +198,11 @@ def refresh_status(table: IcebergTable) -> dict[str, Any] | None:
     return answer | ({"invalidExecutionStateReason": table.fault} if table.fault else {})
 
 
-# --- linked databases
+# --- catalog-linked databases
 
 
 def start_syncing(account: Account, database: Database, seconds: float) -> None:
-    """Sync the database after some seconds, and then each interval of its link."""
+    """Sync the database after `seconds`, and then at the sync interval of its link."""
     account.clock.after(seconds, lambda: _sync_when_due(account, database))
 
 
@@ -216,7 +216,7 @@ def _sync_when_due(account: Account, database: Database) -> None:
 
 
 def _sync(account: Account, database: Database, link: CatalogLink) -> None:
-    """Make schemas and tables those of the catalog. A failure is only visible in SYSTEM$CATALOG_LINK_STATUS."""
+    """Add and remove schemas and tables to match the catalog. Failures are only visible in SYSTEM$CATALOG_LINK_STATUS."""
     link.attempted = account.clock.now()
     link.failures = []
     integration: Integration = account.find(Domain.INTEGRATION, link.catalog)

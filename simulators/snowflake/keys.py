@@ -1,4 +1,4 @@
-"""Public keys of users, as SQL sets them, and their fingerprints."""
+"""Users' public keys, as SQL statements set them, and their fingerprints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MIN_RSA_BITS = 2048
 
 
 def read(text: str, now: float) -> KeySlot:
-    """Return the key slot of a PEM text without its first and last line. Raises SqlError."""
+    """Return the key slot for a public key in PEM without its header and footer lines. Raises SqlError."""
     der = _der(text)
     public_key(der)
     return KeySlot("".join(text.split()), fingerprint(der), now)

@@ -1,4 +1,4 @@
-"""The AWS that tables lie in: Snowflake's own IAM user there, and the customer's roles as it assumes them."""
+"""The AWS account that has the tables: Snowflake's own IAM user in it, and the customer's roles that Snowflake assumes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SESSION: Final = "snowflake"
 
 
 def iceberg_config(access: Access, warehouse: str) -> None:
-    """Make the first call of Glue's Iceberg REST endpoint, which needs glue:GetCatalog. Raises AwsRefused."""
+    """Call /v1/config of Glue's Iceberg REST endpoint, a client's first call, which needs glue:GetCatalog. Raises AwsRefused."""
     request = AWSRequest("GET", f"{access.endpoint}/iceberg/v1/config", params={"warehouse": warehouse})
     SigV4Auth(Credentials(access.key, access.secret, access.token), "glue", access.region).add_auth(request)
     prepared = request.prepare()
@@ -35,7 +35,7 @@ def iceberg_config(access: Access, warehouse: str) -> None:
 
 
 class Lake:
-    """`root` may do anything in the account, and makes Snowflake's user there."""
+    """`root` may do anything in the AWS account, and creates Snowflake's IAM user."""
 
     def __init__(self, endpoint: str, region: str, key: str, secret: str) -> None:
         self.root = Access(endpoint, region, key, secret)
@@ -49,10 +49,10 @@ class Lake:
         return self._account
 
     def vendor_user(self, name: str) -> str:
-        """Return the ARN of Snowflake's user for one Snowflake account, made when it is first asked for."""
+        """Return the ARN of Snowflake's IAM user for one Snowflake account. The first call creates the user."""
         if name not in self._users:
             iam = self.root.client("iam")
-            with suppress(iam.exceptions.EntityAlreadyExistsException):  # of a time that failed in the middle
+            with suppress(iam.exceptions.EntityAlreadyExistsException):  # an earlier call failed halfway
                 iam.create_user(Path=VENDOR_PATH, UserName=name)
             iam.put_user_policy(UserName=name, PolicyName=POLICY, PolicyDocument=allow("sts:AssumeRole", resource="*"))
             key = iam.create_access_key(UserName=name)["AccessKey"]
@@ -60,7 +60,7 @@ class Lake:
         return f"arn:aws:iam::{self.account}:user{VENDOR_PATH}{name}"
 
     def forget_vendor_user(self, name: str) -> None:
-        """AWS may be gone by now, and with it the user."""
+        """Delete Snowflake's IAM user. Errors are ignored, because the embedded AWS may have stopped."""
         access = self._users.pop(name, None)
         if access is None:
             return
@@ -73,7 +73,7 @@ class Lake:
             return
 
     def assume(self, user: str, role: str, external_id: str, region: str = "") -> Access:
-        """Assume the customer's role as Snowflake's user. Raises AwsRefused if the trust doesn't allow it."""
+        """Assume the customer's role as Snowflake's IAM user. Raises AwsRefused if the trust policy doesn't allow it."""
         self.vendor_user(user)
         session = self._users[user].assume(role, _SESSION, ExternalId=external_id)
         return attrs.evolve(session, region=region or self.root.region)

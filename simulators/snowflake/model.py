@@ -1,4 +1,4 @@
-"""What an account holds: objects with a name, an owner and a comment, and the grants on them."""
+"""The data model of an account: its objects and grants. Times are in seconds since 1970 UTC, unless stated otherwise."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import ClassVar, Final, NamedTuple
 
 import attrs
 
-#: ("DB", "SCHEMA", "TABLE"), each part in the case that it has.
+#: For example ("DB", "SCHEMA", "TABLE"). The case of each part is the stored one.
 Name = tuple[str, ...]
 
 _UNQUOTED: Final = re.compile(r"[A-Z_][A-Z0-9_$]*")
 
 
 def sql_name(name: Name) -> str:
-    """Return the name as SQL writes it, with quotes around the parts that need them."""
+    """Return the name as SQL text, with quotes around the parts that need them."""
     return ".".join(part if _UNQUOTED.fullmatch(part) else '"' + part.replace('"', '""') + '"' for part in name)
 
 
 class Domain(Enum):
-    """The value is the object type in GRANT … ON."""
+    """A type of object. The value is the type in GRANT … ON."""
 
     ACCOUNT = "ACCOUNT"
     WAREHOUSE = "WAREHOUSE"
@@ -39,7 +39,7 @@ class Domain(Enum):
 
     @property
     def depth(self) -> int:
-        """Return the number of parts of a full name."""
+        """Return the number of parts in a fully qualified name."""
         return {Domain.SCHEMA: 2, Domain.ICEBERG_TABLE: 3}.get(self, 1)
 
 
@@ -70,14 +70,14 @@ class SnowflakeObject:
 
 @attrs.define(eq=False, kw_only=True)
 class AccountObject(SnowflakeObject):
-    """The account, as the object of grants such as CREATE DATABASE ON ACCOUNT."""
+    """The account itself, on which global privileges such as CREATE DATABASE are granted."""
 
     domain: ClassVar[Domain] = Domain.ACCOUNT
 
 
 @attrs.define(eq=False, kw_only=True)
 class Warehouse(SnowflakeObject):
-    """`last_used` is None while it is suspended."""
+    """`auto_suspend` is in seconds. `last_used` is None after it was suspended by ALTER or was created suspended."""
 
     domain: ClassVar[Domain] = Domain.WAREHOUSE
     size: str = "X-Small"
@@ -94,7 +94,10 @@ class Warehouse(SnowflakeObject):
 
 @attrs.define
 class CatalogLink:
-    """What links a database to a catalog. Empty `allowed` means every namespace; `insensitive` ignores the case of names."""
+    """The link of a database to a catalog. If `allowed` is empty, all namespaces are. `seconds` is the sync interval.
+
+    `insensitive` is whether the case of names is ignored. `attempted` is the time of the last sync, 0 before the first.
+    """
 
     catalog: Name
     volume: Name
@@ -107,7 +110,7 @@ class CatalogLink:
 
 @attrs.define(eq=False, kw_only=True)
 class Database(SnowflakeObject):
-    """With `link`, its schemas and tables are those of a catalog."""
+    """If it has a `link`, it is a catalog-linked database, whose schemas and tables are those of the catalog."""
 
     domain: ClassVar[Domain] = Domain.DATABASE
     link: CatalogLink | None = None
@@ -126,7 +129,7 @@ class Role(SnowflakeObject):
 
 @attrs.define
 class KeySlot:
-    """A public key as SQL set it, its fingerprint, and when it was set."""
+    """A public key as SQL set it, its fingerprint, and the time at which it was set."""
 
     text: str
     fingerprint: str
@@ -135,7 +138,7 @@ class KeySlot:
 
 @attrs.define(eq=False, kw_only=True)
 class User(SnowflakeObject):
-    """`keys` has slot 1 and slot 2."""
+    """The keys of `keys` are the slots: 1 for RSA_PUBLIC_KEY, 2 for RSA_PUBLIC_KEY_2."""
 
     domain: ClassVar[Domain] = Domain.USER
     type: str = ""
@@ -152,7 +155,7 @@ class User(SnowflakeObject):
 
 @attrs.frozen
 class Location:
-    """A storage location of an external volume. The external id is generated if the user chose none."""
+    """A storage location of an external volume. Its external id is generated if the statement gives none."""
 
     label: str
     base_url: str
@@ -196,7 +199,7 @@ class Integration(SnowflakeObject):
 
 @attrs.frozen
 class TableColumn:
-    """Its name in the catalog, and the Snowflake type of its Iceberg type."""
+    """`name` is the name in the catalog, `sql_type` the Snowflake type for the column's Iceberg type."""
 
     name: str
     sql_type: str
@@ -204,7 +207,7 @@ class TableColumn:
 
 @attrs.define(eq=False, kw_only=True)
 class IcebergTable(SnowflakeObject):
-    """`metadata` is the metadata file of the snapshot that it shows; `fault` is why it stopped refreshing."""
+    """`metadata` is the location of the metadata file that it was last refreshed to, `fault` why automatic refresh failed."""
 
     domain: ClassVar[Domain] = Domain.ICEBERG_TABLE
     volume: Name
@@ -215,17 +218,19 @@ class IcebergTable(SnowflakeObject):
     metadata: str = ""
     columns: tuple[TableColumn, ...] = ()
     fault: str = ""
-    #: Counts how often automatic refresh began; only the last one counts.
+    #: How often automatic refresh was started. Scheduled refreshes of an earlier start do nothing.
     refresh_series: int = 0
-    #: Whether it belongs to a linked database, where column names are those of the catalog.
+    #: Whether it is in a catalog-linked database, where column names keep the case that they have in the catalog.
     linked: bool = False
-    #: The snapshot that it shows, and its time in milliseconds since 1970; 0 without a snapshot or a lake.
+    #: The current snapshot, and its time in milliseconds since 1970 UTC; 0 without a snapshot or a lake.
     snapshot_id: int = 0
     snapshot_ms: int = 0
 
 
 @attrs.frozen
 class Grant:
+    """A privilege on an object. `to` and `by` are roles; `option` is WITH GRANT OPTION."""
+
     privilege: str
     on: Key
     to: str

@@ -1,4 +1,4 @@
-"""Parses Snowflake SQL: tokens, a cursor that reads a statement from left to right, and the properties of a statement."""
+"""Parses Snowflake SQL: tokens, a cursor that reads a statement from left to right, and a statement's properties."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TokenType(Enum):
 
 
 class Token(NamedTuple):
-    """`text` is as written; `value` is a word in upper case, or a string without quotes and escapes."""
+    """`text` is as written. `value` is in upper case for a word, and without quotes and escapes for a string or quoted name."""
 
     type: TokenType
     text: str
@@ -49,7 +49,7 @@ _PATTERN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
-#: These words are names only in quotes.
+#: Reserved words: as names, they need quotes.
 RESERVED: Final = frozenset(
     "ALL ALTER AND ANY AS BETWEEN BY CHECK COLUMN CONNECT CREATE CURRENT DELETE DISTINCT DROP ELSE EXISTS FOLLOWING FOR FROM "
     "GRANT GROUP HAVING ILIKE IN INCREMENT INSERT INTERSECT INTO IS LIKE MINUS NOT NULL OF ON OR ORDER QUALIFY REGEXP REVOKE "
@@ -59,7 +59,7 @@ RESERVED: Final = frozenset(
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the tokens; the last one has type END. Raises SqlError where no token begins."""
+    """Return the tokens; the last one has type END. Raises SqlError for text that isn't a token."""
     result, position = [], 0
     while position < len(text):
         match = _PATTERN.match(text, position)
@@ -103,7 +103,7 @@ def _unescape(text: str) -> str:
 
 
 def count_statements(text: str) -> int:
-    """Return how many statements the text has, without empty ones."""
+    """Return the number of non-empty statements in the text."""
     count, anything = 0, False
     for token in tokens(text):
         if token.type is TokenType.END or token.text == ";":
@@ -114,7 +114,7 @@ def count_statements(text: str) -> int:
 
 
 def like_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile the pattern of SHOW … LIKE, which ignores case."""
+    """Compile the pattern of SHOW … LIKE, which is case-insensitive."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     regex = "".join({"%": ".*", "_": "."}.get(part) or re.escape(part[-1]) for part in parts)
     return re.compile(regex, re.IGNORECASE | re.DOTALL)
@@ -135,7 +135,10 @@ class Value:
 
 
 class Cursor:
-    """A position in a statement. `take…` methods advance if the text matches; the others raise SqlError if it doesn't."""
+    """A position in a statement.
+
+    `at…` return whether the text matches, `take…` also advance if it does. The other methods raise SqlError if it doesn't.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -191,7 +194,7 @@ class Cursor:
         return self._advance().value
 
     def identifier(self) -> str:
-        """Read an identifier: in upper case unless it is quoted."""
+        """Read an identifier, and convert it to upper case unless it is quoted."""
         if self.at("IDENTIFIER") and self._tokens[self._index + 1].text == "(":
             raise not_simulated("IDENTIFIER()")
         reserved = self.next.type is TokenType.WORD and self.next.value in RESERVED
@@ -200,7 +203,7 @@ class Cursor:
         return self._advance().value
 
     def name(self) -> Name:
-        """Read identifiers with dots between them."""
+        """Read identifiers that are separated by dots."""
         parts = [self.identifier()]
         while self.take_sign("."):
             parts.append(self.identifier())
@@ -217,7 +220,7 @@ class Cursor:
         return int(self._advance().value)
 
     def options(self) -> dict[str, Value]:
-        """Read `KEY = value` as often as it comes, with or without commas between. A duplicate key is refused."""
+        """Read any number of `KEY = value`, with or without commas between them. Raises SqlError for a duplicate key."""
         options: dict[str, Value] = {}
         while self.next.type is TokenType.WORD and self._tokens[self._index + 1].text == "=":
             key = self.word()
@@ -262,9 +265,10 @@ class Cursor:
 
 
 class Options:
-    """Properties of a statement. `known` are implemented, `others` are Snowflake's but not simulated, the rest is invalid.
+    """The properties in a statement. Raises SqlError for a property that isn't in `known`.
 
-    Each getter returns its default for a property that isn't there, and raises SqlError for a value of another type.
+    `known` are the implemented properties, `others` are Snowflake's that are not simulated. Getters return a default if the
+    property isn't given, and raise SqlError if its value has another type.
     """
 
     def __init__(self, object_type: str, given: dict[str, Value], known: str, others: str = "") -> None:
@@ -300,14 +304,14 @@ class Options:
         return value.text
 
     def choice(self, name: str, choices: str, default: str = "") -> str:
-        """Return one of the words, in upper case; quotes are optional."""
+        """Return the value in upper case, which must be one of `choices`. Quotes are optional."""
         text = self.text(name, default).upper()
         if name in self and text not in choices.split():
             raise invalid_value(self._given[name].text, name)
         return text
 
     def boolean(self, name: str) -> bool:
-        """Return the option; false where it isn't given."""
+        """Return the value; False if the property isn't given."""
         return self.choice(name, "TRUE FALSE", "FALSE") == "TRUE"
 
     def integer(self, name: str, default: int, low: int, high: int) -> int:
@@ -328,12 +332,12 @@ class Options:
         return tuple(each.text for each in value.items)
 
     def inside(self, name: str, known: str, others: str = "") -> Options:
-        """Return the properties in brackets; none for a property that isn't there."""
+        """Return the properties in brackets; none if the property isn't given."""
         value = self._given.get(name)
         return Options(name, {} if value is None else _bracketed_options(name, value), known, others)
 
     def each_inside(self, name: str, known: str, others: str = "") -> list[Options]:
-        """Return a list of properties in brackets."""
+        """Return the properties of each item of a list in brackets. The property must be given."""
         value = self._given[name]
         if value.items is None:
             raise invalid_value(value.text, name)
@@ -341,7 +345,7 @@ class Options:
 
 
 def unknown_property(name: str, object_type: str, others: str) -> SqlError:
-    """Return the error for a property that isn't implemented: not simulated if it is in `others`, else invalid."""
+    """Return the error for a property that isn't implemented: "not simulated" if it is in `others`, else "invalid property"."""
     return not_simulated(f"{name} of {object_type}") if name in others.split() else invalid_property(name, object_type)
 
 

@@ -1,4 +1,4 @@
-"""GRANT and REVOKE of privileges, roles and ownership, on existing and future objects; SHOW GRANTS and SHOW FUTURE GRANTS."""
+"""GRANT and REVOKE for privileges, roles and ownership, also on future objects; SHOW GRANTS and SHOW FUTURE GRANTS."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SCHEMA_OBJECTS: Final = (
     "TABLE,VIEW,STAGE,STREAM,TASK,PIPE,FUNCTION,PROCEDURE,SEQUENCE,FILE FORMAT,SECRET,TAG,DYNAMIC TABLE,EXTERNAL TABLE,"
     "MASKING POLICY,ROW ACCESS POLICY,NETWORK RULE,ALERT,SERVICE,NOTEBOOK,STREAMLIT,MATERIALIZED VIEW,TEMPORARY TABLE"
 ).split(",")
-#: The privileges on objects of each domain, without OWNERSHIP, which all have.
+#: By domain: the privileges on its objects, without OWNERSHIP, which exists for all domains.
 PRIVILEGES: Final[dict[Domain, tuple[str, ...]]] = {
     Domain.ACCOUNT: (
         "CREATE DATABASE",
@@ -63,7 +63,7 @@ _FUTURE_COLUMNS: Final = "created_on privilege grant_on name grant_to grantee_na
 
 
 class Change(NamedTuple):
-    """What GRANT and REVOKE have in common."""
+    """What GRANT and REVOKE statements have in common."""
 
     session: Session
     privileges: list[str]
@@ -71,7 +71,7 @@ class Change(NamedTuple):
 
 
 class Grantee(NamedTuple):
-    """The end of a statement. `current` is what happens to the existing grants when the owner changes: COPY or REVOKE."""
+    """What follows TO or FROM. `current` is COPY or REVOKE in GRANT OWNERSHIP … CURRENT GRANTS, otherwise empty."""
 
     name: Name
     option: bool
@@ -79,7 +79,7 @@ class Grantee(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The objects of one type in a database or schema."""
+    """All objects of the domain `of` in a database or schema, whose domain and name are `domain` and `name`."""
 
     of: Domain
     domain: Domain
@@ -87,7 +87,7 @@ class Scope(NamedTuple):
 
 
 def change_grants(session: Session, cursor: Cursor, *, revoking: bool) -> Result:
-    """Run what follows GRANT or REVOKE. Raises SqlError."""
+    """Run a GRANT or REVOKE statement. The cursor is after its first word. Raises SqlError."""
     for words in (("DATABASE", "ROLE"), ("APPLICATION",), ("IMPORTED", "PRIVILEGES"), ("GRANT", "OPTION"), ("CALLER",)):
         if cursor.at(*words):
             raise not_simulated(f"grants of {' '.join(words)}")
@@ -111,7 +111,7 @@ def change_grants(session: Session, cursor: Cursor, *, revoking: bool) -> Result
 
 
 def _read_privileges(cursor: Cursor) -> list[str]:
-    """Read up to ON: names with commas between them. ALL [PRIVILEGES] is one name."""
+    """Read the privileges before ON, which are separated by commas. Both ALL and ALL PRIVILEGES are returned as ALL."""
     names = []
     while True:
         words = [cursor.word()]
@@ -123,7 +123,7 @@ def _read_privileges(cursor: Cursor) -> list[str]:
 
 
 def _valid(privileges: list[str], domain: Domain) -> list[str]:
-    """Return the privileges, ALL spelled out. Raises SqlError if objects of the domain have no such privilege."""
+    """Return the privileges, with ALL expanded. Raises SqlError if objects of the domain have no such privilege."""
     if privileges == ["ALL"]:
         return list(PRIVILEGES[domain])
     for each in privileges:
@@ -133,7 +133,7 @@ def _valid(privileges: list[str], domain: Domain) -> list[str]:
 
 
 def _read_domain(cursor: Cursor) -> Domain:
-    """Read the object type before a name. TABLE is the same as ICEBERG TABLE."""
+    """Read the object type before a name. TABLE means ICEBERG TABLE too."""
     for domain in Domain:
         if cursor.take(*domain.value.split()):
             return domain
@@ -166,7 +166,7 @@ def _unknown_type(cursor: Cursor, others: list[str]) -> SqlError:
 
 
 def _read_grantee(change: Change, cursor: Cursor) -> Grantee:
-    """Read up to the end, so that a syntax error is reported whether or not the names exist."""
+    """Read the rest of the statement, so that a syntax error is reported even if the named objects don't exist."""
     cursor.expect("FROM" if change.revoking else "TO")
     for other in ("USER", "SHARE", "DATABASE", "APPLICATION"):
         if cursor.at(other):
@@ -204,7 +204,7 @@ def _apply(change: Change, on: SnowflakeObject, privileges: list[str], to: str, 
 
 
 def _may_grant(session: Session, privilege: str, on: SnowflakeObject) -> bool:
-    """Return whether a role may grant it. In a schema with managed access the schema's owner decides, not the object's."""
+    """Return whether the session may grant it. In a managed access schema, the schema's owner may grant it, not the object's."""
     if on.domain is Domain.ICEBERG_TABLE:
         schema: Any = session.account.find(Domain.SCHEMA, on.name[:2])
         if schema.managed_access:
@@ -274,7 +274,7 @@ def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> R
     if account.find(domain, name) is None:
         raise missing(domain.value, name)
     if role.label == PUBLIC:
-        raise syntax("role PUBLIC is granted to everybody")
+        raise syntax("role PUBLIC is granted to every user and can't be granted or revoked")
     if not session.manages_grants:
         session.require(OWNERSHIP, role)
     if domain is Domain.ROLE and not revoking and name[0] in inherited(account, [role.label]):

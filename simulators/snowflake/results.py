@@ -16,7 +16,7 @@ Row = list[str | None]
 _TEXT_LENGTH: Final = 16_777_216
 #: Columns of SHOW and DESC that hold a time.
 _TIMES: Final = frozenset("created_on resumed_on updated_on last_success_login expires_at_time locked_until_time".split())
-#: Type in rowType, precision and scale, by the first test that an Arrow type passes.
+#: Test of an Arrow type; type in rowType, precision, scale. The first test that passes decides.
 _ARROW_TYPES: Final[tuple[tuple[Callable[[Any], bool], str, int | None, int | None], ...]] = (
     (pa.types.is_boolean, "boolean", None, None),
     (pa.types.is_integer, "fixed", 38, 0),
@@ -33,7 +33,7 @@ _ARROW_TYPES: Final[tuple[tuple[Callable[[Any], bool], str, int | None, int | No
 
 @attrs.frozen
 class Column:
-    """`type` is the name in rowType."""
+    """`type` is the name of the type in the SQL API's rowType."""
 
     name: str
     type: str = "text"
@@ -68,13 +68,13 @@ def status(text: str = "Statement executed successfully.") -> Result:
 
 
 def table(names: str, rows: Iterable[Sequence[Any]]) -> Result:
-    """Return rows as SHOW and DESC have them. In `names`, ~ stands for a space."""
+    """Return a result of SHOW or DESC. `names` are the columns, separated by spaces; ~ stands for a space in a name."""
     columns = tuple(Column(name.replace("~", " "), "timestamp_ltz" if name in _TIMES else "text") for name in names.split())
     return Result(columns, [[_cell(value) for value in row] for row in rows])
 
 
 def records(names: str, rows: Iterable[dict[str, Any]]) -> Result:
-    """Return rows that have values for some of the columns; the others are empty."""
+    """Return a result whose rows may have values for some of the columns only. The others are empty strings."""
     return table(names, ([each.get(name, "") for name in names.split()] for each in rows))
 
 
@@ -90,12 +90,12 @@ def _cell(value: Any) -> str | None:
 
 
 def format_time(moment: float) -> str:
-    """Return a time as values of DESC have it, in UTC."""
+    """Return the time in the format of DESC, in UTC, with milliseconds."""
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{int(moment * 1000) % 1000:03}"
 
 
 def from_arrow(answer: Any) -> Result:
-    """Return the result that an Arrow table has."""
+    """Convert an Arrow table to a result."""
     rows = zip(*(each.to_pylist() for each in answer.columns), strict=True)
     return Result(tuple(_column(each) for each in answer.schema), [[_text(value) for value in row] for row in rows])
 
@@ -131,14 +131,14 @@ def _text(value: Any) -> str | None:  # noqa: PLR0911  (one line per type)
 
 
 def _seconds(moment: datetime) -> str:
-    """Return seconds since 1970, with nine decimals. A time without a zone is UTC."""
+    """Return seconds since 1970 UTC, with nine decimals. A time without a zone is taken as UTC."""
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     since = zoned - datetime(1970, 1, 1, tzinfo=UTC)
     return f"{since.days * 86_400 + since.seconds}.{since.microseconds * 1000:09}"
 
 
 def _json_value(value: Any) -> Any:
-    """Return the value in JSON's types. Arrow gives a map as a list of pairs."""
+    """Convert the value to JSON types. Arrow returns a map as a list of pairs."""
     match value:
         case dict():
             return {str(name): _json_value(each) for name, each in value.items()}

@@ -49,7 +49,7 @@ def _parse(text: str) -> exp.Query:
 
 
 def _bind(tree: exp.Query, bindings: dict[str, Any]) -> None:
-    """Replace each ? with the binding of its number."""
+    """Replace each placeholder ? with the value bound to its number, which starts at 1."""
     for number, each in enumerate(list(tree.find_all(exp.Placeholder)), 1):
         given = bindings.get(str(number))
         if given is None:
@@ -64,7 +64,7 @@ def _bind(tree: exp.Query, bindings: dict[str, Any]) -> None:
 
 
 def _name_columns(tree: exp.Query) -> None:
-    """Name a column without an alias as it is written."""
+    """Give each expression without an alias its SQL text as an alias."""
     for select in tree.find_all(exp.Select):
         select.set("expressions", [_named(each) for each in select.expressions])
 
@@ -76,7 +76,7 @@ def _named(projection: exp.Expr) -> exp.Expr:
 
 
 def _replace_session_functions(session: Session, tree: exp.Query) -> None:
-    """Replace functions about the session and the account with their values."""
+    """Replace context and system functions with their values."""
     for node in list(tree.find_all(exp.Func, exp.Column)):
         name = _SESSION_FUNCTION.fullmatch(node.sql(dialect=_DIALECT))
         if name is None or (isinstance(node, exp.Column) and name[1].upper() not in functions.FUNCTIONS):
@@ -87,7 +87,7 @@ def _replace_session_functions(session: Session, tree: exp.Query) -> None:
 
 
 def _literals(tree: exp.Query) -> Result | None:
-    """Return the row of a query that has only literals, which needs no engine; None for other queries."""
+    """Return the result of a query that selects only literals, which DuckDB needn't run; None for other queries."""
     projections = tree.expressions if isinstance(tree, exp.Select) else []
     clauses = {name for name, value in tree.args.items() if value} - {"expressions", "kind"}
     values = [each.unalias() for each in projections]
@@ -105,7 +105,7 @@ def _literal_column(name: str, value: exp.Expr) -> Column:
 
 
 def _replace_tables(session: Session, tree: exp.Query) -> dict[str, IcebergTable]:
-    """Replace the names of tables with short ones. Return the tables by these."""
+    """Replace the names of tables with short ones, and return the tables by short name."""
     tables: dict[str, IcebergTable] = {}
     common = {_part(each.args["alias"].this) for each in tree.find_all(exp.CTE)}
     for node in list(tree.find_all(exp.Table)):
@@ -139,7 +139,7 @@ def _readable(session: Session, name: Name) -> IcebergTable:
 
 
 def _qualify(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
-    """Raise SqlError 000904 for a column that doesn't exist."""
+    """Qualify the columns with their tables. Raises SqlError 000904 for a column that doesn't exist."""
     known = {short: {each.name: each.sql_type for each in columns_of(table)} for short, table in tables.items()}
     linked = {name.lower(): name for short, table in tables.items() if table.linked for name in known[short]}
     for column in tree.find_all(exp.Column):

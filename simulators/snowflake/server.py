@@ -21,15 +21,15 @@ from simulators.snowflake.simulation import Simulation
 
 
 def web_server(simulation: Simulation) -> uvicorn.Server:
-    """Return the server, whose Date header is the time of the simulation's clock."""
+    """Return the web server. Its Date header is the time of the simulation's clock."""
     return server.web_server(Application(simulation), own_date=True)
 
 
 class Snowflake(server.InThread):
-    """`with Snowflake() as snowflake:` serves one on a free port, from a thread of this process.
+    """`with Snowflake() as snowflake:` serves a simulation on a free port, from a thread of this process.
 
-    `aws` is an embedded AWS with IAM enforced; other options are those of Simulation.
-    Time stands still unless `time_scale` says otherwise.
+    `aws` is an embedded AWS with IAM enforced. Other options are those of Simulation. `time_scale` is 0 by default: only the
+    control API advances the time.
     """
 
     def __init__(self, *, aws: Lake | EmbeddedAws | None = None, **options: Any) -> None:
@@ -47,13 +47,13 @@ class Snowflake(server.InThread):
 
     @property
     def credentials(self) -> dict[str, str]:
-        """Account, user, role, and the file of the user's private key."""
+        """Return the account, the user, the role, and the path of the user's private key file."""
         return self._simulation.credentials
 
     def now(self) -> float:
-        """Return seconds since 1970 UTC, by the account's clock."""
+        """Return the time of the account's clock in seconds since 1970 UTC."""
         return self._simulation.clock.now()
 
     def behave(self, **given: Any) -> None:
-        """Change how statements and answers are from now on (application.py)."""
+        """Change the behavior of statements and results. Parameters: those of PUT /_simulator/behavior (application.py)."""
         self.control("PUT", "/behavior", given)

@@ -1,4 +1,4 @@
-"""The user and the roles that run a statement: what they may see and do, and which objects names refer to."""
+"""The user and roles that run a statement. It checks their privileges, and resolves names to objects."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from simulators.snowflake.model import Domain, Key, Name, SnowflakeObject, User,
 from simulators.snowflake.parser import Cursor
 
 _MANAGE: Final = "MANAGE GRANTS"
-#: Any of these privileges on a database or schema lets a role refer to what is in it.
+#: A role needs one of these privileges on a database or schema to use the objects in it.
 _TRAVERSE: Final = ("USAGE", "CREATE SCHEMA", "CREATE ICEBERG TABLE", "MONITOR")
 
 
 class Session:
-    """`role` owns what is created. With secondary roles, the user's other roles may do everything but create."""
+    """`role` is the primary role, which owns the objects that it creates.
+
+    If the user has secondary roles, the session also has the privileges of the user's other roles, except to create objects.
+    """
 
     def __init__(
         self, account: Account, user: User, role: str, *, warehouse: str = "", database: str = "", schema: str = ""
@@ -30,7 +33,7 @@ class Session:
         return inherited(self.account, [self.role, *others])
 
     def has(self, privilege: str, on: SnowflakeObject, *, primary: bool = False) -> bool:
-        """Return whether a role has the privilege, by ownership or by a grant. `primary` ignores secondary roles."""
+        """Return whether a role has the privilege by ownership or by a grant. With `primary`, secondary roles don't count."""
         roles = inherited(self.account, [self.role]) if primary else self.roles
         return on.owner in roles or any(
             each.on == on.key and each.privilege == privilege and each.to in roles for each in self.account.grants
@@ -62,7 +65,7 @@ class Session:
         )
 
     def require(self, privilege: str, on: SnowflakeObject, *, primary: bool = False) -> None:
-        """Raise SqlError without the privilege: 003001 if the role sees the object, else 002003."""
+        """Raise SqlError if the session lacks the privilege: 003001 if it sees the object, otherwise 002003."""
         if self.has(privilege, on, primary=primary):
             return
         if on.domain is not Domain.ACCOUNT and not self.sees(on):
@@ -75,7 +78,7 @@ class Session:
             self.require(last, on)
 
     def full_name(self, domain: Domain, name: Name) -> Name:
-        """Return the name with the session's database and schema if it lacks them. Raises SqlError if there are none."""
+        """Qualify the name with the session's database and schema if necessary. Raises SqlError if the session has none."""
         if len(name) > domain.depth:
             raise missing(domain.value, name)
         current = (self.database, self.schema)[: domain.depth - len(name)]
@@ -89,10 +92,10 @@ class Session:
         return (*current, *name)
 
     def resolve(self, domain: Domain, name: Name, *, granting: bool = False) -> Any:
-        """Return the object, as Any: its class follows from the domain.
+        """Return the object, whose class depends on the domain.
 
-        Raises SqlError 002003 if it doesn't exist, or the role may not see it or its containers. For a role that manages
-        grants, `granting` makes containers visible.
+        Raises SqlError 002003 if it doesn't exist, or the session may not see it or its containers. With `granting`, a session
+        with MANAGE GRANTS sees all containers.
         """
         name = self.full_name(domain, name)
         self.container(domain, name, granting=granting)
@@ -102,14 +105,14 @@ class Session:
         return existing
 
     def resolve_text(self, domain: Domain, text: str) -> Any:
-        """Return the object that a string names: 'V', 'D.S.T', 'LDB."lkc-1"."t"'. Raises SqlError."""
+        """Return the object with the name in a string, such as 'V', 'D.S.T' or 'LDB."lkc-1"."t"'. Raises SqlError."""
         cursor = Cursor(text)
         name = cursor.name()
         cursor.end()
         return self.resolve(domain, name)
 
     def container(self, domain: Domain, name: Name, *, granting: bool = False) -> SnowflakeObject:
-        """Return the account, database or schema of the name. Raises SqlError 002003."""
+        """Return the container of the object with this name: the account, a database or a schema. Raises SqlError 002003."""
         container: SnowflakeObject = self.account.root
         for depth, each in enumerate((Domain.DATABASE, Domain.SCHEMA)[: domain.depth - 1], 1):
             outer: SnowflakeObject | None = self.account.lookup(each, name[:depth])
@@ -135,7 +138,7 @@ class Session:
 
 
 def inherited(account: Account, roles: Iterable[str]) -> set[str]:
-    """Return the roles, the roles granted to them, and so on, with PUBLIC, which everybody has."""
+    """Return the roles with all roles that are granted to them, directly or indirectly, and PUBLIC, which every user has."""
     result, left = {PUBLIC}, list(roles)
     while left:
         role = left.pop()

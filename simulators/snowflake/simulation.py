@@ -1,4 +1,4 @@
-"""One simulated account, the options that it was started with, its admin's key, and how to replace it by an empty one."""
+"""One simulated account, the options that it was started with, its administrator's key, and its reset."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEY_FILE: Final = "admin_key.p8"
 
 
 class Simulation:
-    """`account` is replaced by `reset`; everything else stays, the admin's key too. It lies in `folder`."""
+    """`reset` replaces `account` and `statements`. The options and the administrator's private key in `folder` stay the same."""
 
     def __init__(
         self,
@@ -36,10 +36,10 @@ class Simulation:
         aws: Lake | None = None,
         name: str = "",
     ) -> None:
-        """`name` is the account's, organization-account; a new one otherwise, also after each reset."""
+        """`name` is the account identifier, ORGANIZATION-ACCOUNT. If it is empty, each reset generates another one."""
         self._name = name
         self._time_scale, self._start, self._region, self._lake = time_scale, start, region, aws
-        # Goes on over resets: a name never comes twice. Keys don't come from it.
+        # Not reset, so that names are never reused. Keys don't use it.
         self._random = random.Random(seed)  # noqa: S311
         self._key_file = folder / _KEY_FILE
         self._public = self._new_key()
@@ -55,13 +55,13 @@ class Simulation:
         return self.account.clock
 
     def state(self) -> dict[str, Any]:
-        """Return the time and the names of all objects, by type, without those that every account has."""
+        """Return the time, and the names of all objects by type, without the predefined ones."""
         self.clock.run_due()
         return {"now": self.clock.text(), "objects": self.account.objects()}
 
     @property
     def credentials(self) -> dict[str, str]:
-        """Return what a client needs. The key is the simulator's own, and opens nothing else."""
+        """Return what a client needs. The key is only valid for this simulator."""
         return {
             "account": self.account.identifier,
             "user": _USER,
@@ -70,12 +70,12 @@ class Simulation:
         }
 
     def _begin(self) -> None:
-        """Begin with an account whose one user is an admin, with a key."""
-        made_up = "".join(self._random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ", k=2)) + str(self._random.randint(10_000, 99_999))
+        """Start with an account that has one user: an administrator with a public key."""
+        generated = "".join(self._random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ", k=2)) + str(self._random.randint(10_000, 99_999))
         organization, _, name = self._name.upper().partition("-")
         clock = Clock(self._time_scale, self._start)
         self.account = Account(
-            name or made_up,
+            name or generated,
             clock,
             self._random,
             self._lake,
@@ -90,7 +90,7 @@ class Simulation:
         self.account.memberships.append(Membership(ADMIN, user.key, "", now))
 
     def _new_key(self) -> str:
-        """Return its public half, as SQL takes it. Nobody but the file's owner reads the private one."""
+        """Write a new private key, which only the file's owner can read, and return the public key as SQL takes it."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._key_file.touch(mode=0o600)
         self._key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))

@@ -1,4 +1,4 @@
-"""The SQL API: calls that submit a statement, statements that run once and keep their result, and the answers about them."""
+"""The SQL API: calls that submit a statement, the statements with their results, and the answers about them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TIMED_OUT: Final = "000630"
 
 @attrs.frozen
 class Sent:
-    """The body and query of a call that submits a statement."""
+    """The body and the query parameters of a call that submits a statement. `timeout` is in seconds."""
 
     text: str
     timeout: float
@@ -49,7 +49,7 @@ class Sent:
 
     @classmethod
     def read(cls, body: Any, query: dict[str, str]) -> Sent:
-        """Raise CallRefused for a malformed body."""
+        """Read the body and the query parameters of a call. Raises CallRefused for an invalid body."""
         if not isinstance(body, dict) or not isinstance(body.get("statement"), str):
             raise CallRefused(400, "391910", "The body must be a JSON object with a statement.")
         bindings, parameters = body.get("bindings") or {}, body.get("parameters") or {}
@@ -91,7 +91,7 @@ class State(Enum):
 
 @attrs.define(eq=False)
 class Statement:
-    """A submitted statement: `result` is set when it is done, `error` when it has failed."""
+    """A submitted statement. `result` is set if it succeeded, `error` if it failed or was canceled."""
 
     handle: str
     user: User
@@ -103,7 +103,7 @@ class Statement:
     error: SqlError | None = None
 
     def run(self, session: Session, sent: Sent) -> None:
-        """Run it, unless it was canceled meanwhile."""
+        """Run the statement, unless it was canceled in the meantime."""
         if self.state is not State.RUNNING:
             return
         try:
@@ -124,7 +124,7 @@ class Statements:
         self._by_request: dict[tuple[str, str], Statement] = {}
 
     def send(self, user: User, sent: Sent) -> Statement:
-        """Submit a statement. One that is sent again with its request id isn't run again. Raises CallRefused."""
+        """Submit a statement. A retry with the same request id returns the earlier statement. Raises CallRefused."""
         earlier = self._by_request.get((user.label, sent.request_id))
         if sent.retry and earlier is not None:
             return earlier
@@ -138,14 +138,14 @@ class Statements:
         return statement
 
     def find(self, user: User, handle: str) -> Statement:
-        """Raise CallRefused for a handle that isn't the user's."""
+        """Return the statement. Raises CallRefused if there is none with this handle, or another user submitted it."""
         statement = self._by_handle.get(handle)
         if statement is None or statement.user is not user:
             raise CallRefused(404, "000709", f"Statement {handle} not found")
         return statement
 
     def cancel(self, user: User, handle: str) -> Statement:
-        """Raise CallRefused for a statement that has ended."""
+        """Cancel the statement and return it. Raises CallRefused if it isn't running."""
         statement = self.find(user, handle)
         if statement.state is not State.RUNNING:
             raise CallRefused(422, "000605", "Identified SQL statement is not currently executing.")
@@ -190,12 +190,12 @@ def _no_role(role: str, why: str) -> str:
 
 
 def of(statement: Statement, behavior: Behavior, *, wait: bool = False, partition: int = 0) -> Response:
-    """Return the answer about a statement. `wait`: the client asked for asynchronous execution, so it gets no result yet."""
+    """Return the answer about a statement. With `wait`, for asynchronous execution, it has no result, even if there is one."""
     if wait or statement.state is State.RUNNING:
         return _json(202, _head(statement, "333334", "", _RUNNING))
     if statement.error:
         return _json(408 if statement.error.code == _TIMED_OUT else 422, _failure(statement, statement.error))
-    assert statement.result is not None, "a statement that is done has one"
+    assert statement.result is not None, "a statement that is done has a result"
     rows, size = statement.result.rows[: behavior.most_rows], behavior.partition_rows
     parts = [rows[start : start + size] for start in range(0, len(rows), size)] or [[]]
     if not 0 <= partition < len(parts):
@@ -212,7 +212,7 @@ def of(statement: Statement, behavior: Behavior, *, wait: bool = False, partitio
 
 
 def canceled(statement: Statement) -> Response:
-    assert statement.error is not None, "a canceled statement has one"
+    assert statement.error is not None, "a canceled statement has an error"
     return _json(200, _failure(statement, statement.error))
 
 
@@ -259,6 +259,6 @@ def _json(status: int, body: dict[str, Any], headers: dict[str, str] | None = No
 
 
 def _compressed(body: dict[str, Any], headers: dict[str, str]) -> Response:
-    """Return a compressed answer: partitions after the first are, whatever the client accepts."""
+    """Return a gzip-compressed answer. Partitions after the first are always compressed, whatever the client accepts."""
     content = gzip.compress(json.dumps(body, separators=(",", ":")).encode(), mtime=0)
     return Response(content, 200, headers | {"Content-Encoding": "gzip"}, "application/json")

@@ -1,4 +1,4 @@
-"""Snowflake's sessions of the customer's IAM roles, and what verifying them reports."""
+"""Snowflake's access to AWS: it assumes the customer's IAM roles, verifies their permissions, and lists Glue's contents."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from simulators.snowflake.account import Account
 from simulators.snowflake.lake import iceberg_config
 from simulators.snowflake.model import Integration, Location, Volume
 
-#: Stands for Snowflake's AWS account where no embedded AWS is attached.
+#: The id of Snowflake's AWS account if no embedded AWS is attached.
 _NO_ACCOUNT: Final = "000000000000"
 _PASSED: Final = "PASSED"
 _SKIPPED: Final = "SKIPPED"
-#: No object has this key: reading it shows whether reading is allowed.
+#: The key of an object that doesn't exist. The error of reading it shows whether reading is allowed.
 _PROBE: Final = "snowflake-read-probe"
 
 
@@ -34,18 +34,21 @@ def _user(account: Account) -> str:
 
 
 def new_external_id(account: Account) -> str:
-    """Return an external id as Snowflake generates it: another one each time."""
+    """Return a new external id in Snowflake's format."""
     return f"{account.name}_SFCRole=2_{account.random_text(26)}="
 
 
 def assume_for_location(account: Account, location: Location) -> Access:
-    """Raise AwsRefused if the role can't be assumed."""
+    """Return a session of the location's role. Raises AwsRefused if the role can't be assumed."""
     assert account.lake is not None, "callers check it"
     return account.lake.assume(_user(account), location.role_arn, location.external_id)
 
 
 def assume_for_integration(account: Account, integration: Integration) -> Access:
-    """Raise AwsRefused if the role can't be assumed, or the endpoint is in another region than the signature."""
+    """Return a session of the integration's role.
+
+    Raises AwsRefused if the role can't be assumed, the endpoint isn't in the signing region, or CATALOG_NAME isn't the account.
+    """
     assert account.lake is not None, "callers check it"
     if f".{integration.signing_region}." not in integration.catalog_uri:
         raise AwsRefused(
@@ -61,7 +64,7 @@ def assume_for_integration(account: Account, integration: Integration) -> Access
 
 
 def verify_volume(account: Account, volume: Volume) -> dict[str, Any]:
-    """Return the answer of SYSTEM$VERIFY_EXTERNAL_VOLUME. Without a lake, everything passes."""
+    """Return the result of SYSTEM$VERIFY_EXTERNAL_VOLUME. Without a lake, all checks pass."""
     location = volume.locations[0]
     written = _PASSED if volume.allow_writes else _SKIPPED
     results = {"writeResult": written, "readResult": _PASSED, "listResult": _PASSED, "deleteResult": written}
@@ -92,14 +95,14 @@ def verify_volume(account: Account, volume: Volume) -> dict[str, Any]:
 
 
 def _try_location(access: Access, location: Location, *, writes: bool) -> dict[str, str]:
-    """Return the results that failed, each with its first error."""
+    """Return the failed checks, each with its first error."""
     failed: dict[str, str] = {}
 
     def attempt(result: str, call: Any, **given: Any) -> None:
         try:
             refused(call, **given)
         except AwsRefused as error:
-            if error.code != "NoSuchKey":  # a role that may read learns that there is nothing to read
+            if error.code != "NoSuchKey":  # a role that may not read or list gets AccessDenied
                 failed.setdefault(result, f"FAILED with exception message {error}")
 
     s3, bucket, prefix = access.client("s3"), location.bucket, location.prefix
@@ -115,7 +118,7 @@ def _try_location(access: Access, location: Location, *, writes: bool) -> dict[s
 
 
 def verify_integration(account: Account, integration: Integration) -> dict[str, Any]:
-    """Return whether the endpoint answers and lists namespaces, which doesn't prove that tables can be read."""
+    """Return the result of SYSTEM$VERIFY_CATALOG_INTEGRATION. It checks listing namespaces, not reading tables."""
     try:
         if account.lake:
             namespaces(account, integration)
@@ -130,7 +133,7 @@ def failed_access(integration: Integration, error: AwsRefused) -> str:
 
 
 def namespaces(account: Account, integration: Integration) -> list[str]:
-    """Raise AwsRefused if the role may not list them."""
+    """Return the names of Glue's databases. Raises AwsRefused if the role may not list them."""
     access = assume_for_integration(account, integration)
     iceberg_config(access, integration.catalog_name)
     paginator = access.client("glue").get_paginator("get_databases")
@@ -139,7 +142,7 @@ def namespaces(account: Account, integration: Integration) -> list[str]:
 
 
 def iceberg_tables(account: Account, integration: Integration, namespace: str) -> list[str]:
-    """Raise AwsRefused if the role may not list them."""
+    """Return the names of the Iceberg tables in a Glue database. Raises AwsRefused if the role may not list them."""
     paginator = assume_for_integration(account, integration).client("glue").get_paginator("get_tables")
     pages = refused(lambda: list(paginator.paginate(DatabaseName=namespace)))
     return [
@@ -151,7 +154,7 @@ def iceberg_tables(account: Account, integration: Integration, namespace: str) -
 
 
 def metadata_location(account: Account, integration: Integration, namespace: str, table: str) -> str:
-    """Return the table's current metadata file in the catalog. Raises AwsRefused."""
+    """Return the location of the table's current metadata file, from Glue. Raises AwsRefused."""
     access = assume_for_integration(account, integration)
     iceberg_config(access, integration.catalog_name)
     glue = access.client("glue")

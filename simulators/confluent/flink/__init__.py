@@ -1,1 +1,1 @@
-"""Flink SQL: statements on the regional address, and the engines that run them."""
+"""Flink SQL: the statements API, which has an address per region, and the engines that run the statements."""

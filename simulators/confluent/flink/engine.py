@@ -1,4 +1,4 @@
-"""Queries on real Flink, in a worker that is started before the first of them and kept warm."""
+"""Runs queries on real Flink, in a worker process that is started before the first query and keeps running."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from simulators.confluent.schemas import Schema
 ROOT: Final = Path(__file__).resolve().parents[3]
 FLINK_PYTHON: Final = ROOT / ".venv-flink" / "bin" / "python"
 _LOG_LINES: Final = 5
-#: A worker lives for minutes, and starting is most of what it does: the optimising compiler never pays.
+#: A worker runs for minutes and spends most of its CPU time on starting, so the optimizing compiler isn't worth its cost.
 _JAVA: Final = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 _UNITS: Final = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86_400}
 _WINDOW: Final = re.compile(
@@ -38,7 +38,7 @@ _WINDOW: Final = re.compile(
 
 
 class FlinkWorker:
-    """The process, and a folder for its input and output. It handles one request at a time."""
+    """The worker process, and a folder for its input and output. It handles one request at a time."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
@@ -46,12 +46,15 @@ class FlinkWorker:
         self.folder = Path(tempfile.mkdtemp(prefix="lakeferry-flink-"))
 
     def warm(self) -> None:
-        """Start it, and let it plan a query. An error is left to the first statement."""
+        """Start the process and plan a query, so that the first statement needn't wait. The first statement gets any error."""
         with suppress(RuntimeError, OSError, ValueError):
             self.ask({"catalog": "warm", "database": "up", "tables": {}, "query": "SELECT 1 AS `one`"})
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Ask the worker. Raises SqlError with Flink's own message for a query that it refuses."""
+        """Send a request and return the answer. Raises SqlError, with Flink's own message, for a query that Flink refuses.
+
+        Raises RuntimeError if the process has ended.
+        """
         with self._turn:
             process = self._running()
             assert process.stdin is not None
@@ -103,7 +106,7 @@ class FlinkPlan:
 
 
 class FlinkEngine:
-    """The engine on a worker."""
+    """The engine that runs queries on a Flink worker."""
 
     def __init__(self, worker: FlinkWorker) -> None:
         self.worker = worker
@@ -134,13 +137,13 @@ class FlinkEngine:
         return {"catalog": database.catalog, "database": database.cluster.name, "tables": tables, "query": parsed.query}
 
     def _sources(self, parsed: ParsedStatement, database: Database) -> dict[str, KafkaTopic]:
-        """Return the topics with a name that occurs in the query."""
+        """Return the readable topics whose names occur in the query."""
         return {name: topic for name, topic in database.readable.items() if name in parsed.query}
 
 
 @attrs.define
 class FlinkRun:
-    """Runs the query again over all records, and emits the rows that are new: those that an unbounded run would append."""
+    """Reruns the query over all records, and emits only the new rows, which an unbounded query would append."""
 
     engine: FlinkEngine
     parsed: ParsedStatement
@@ -169,7 +172,7 @@ class FlinkRun:
         self._emit(lines)
 
     def _write(self, name: str, file: Path) -> None:
-        """Write the topic's records in the order of their times, each with its time."""
+        """Write the topic's records in the order of their timestamps, each with its timestamp as `$rowtime`."""
         schema = self.database.schema(name)
         if schema is None:
             raise SqlError(f"Table '{name}' has no schema")
@@ -184,7 +187,10 @@ class FlinkRun:
                 out.write(as_json({**(each.value or {}), "$rowtime": time}) + "\n")
 
     def _until(self, newest: int) -> int:
-        """Return the end of the records to read, in milliseconds: a window that may still get rows emits none yet."""
+        """Return the timestamp in milliseconds before which records are read.
+
+        An unbounded query reads no record of a window that is still open, because the window emits no rows yet.
+        """
         if self.bounded or not (window := _WINDOW.search(self.parsed.query)):
             return newest + 1
         length = int(window[1]) * _UNITS[window[2].upper()] * 1000
@@ -193,7 +199,7 @@ class FlinkRun:
     def _emit(self, lines: list[str]) -> None:
         new = Counter(lines) - self._emitted
         self._emitted += new
-        rows = [json.loads(each) for each in lines if _counted_down(new, each)]
+        rows = [json.loads(each) for each in lines if _take(new, each)]
         if self.parsed.form is Form.SELECT:
             names = [each["name"] for each in self.columns]
             self.rows += [[None if row.get(name) is None else str(row[name]) for name in names] for row in rows]
@@ -201,7 +207,7 @@ class FlinkRun:
             self._append(rows)
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
-        """Append to the statement's table. Columns go by position, as in INSERT."""
+        """Append the rows to the statement's table. Columns are matched by position, as in INSERT."""
         table, schemas = self.parsed.table[-1], self.database.registry.schemas
         topic, schema, version = (
             self.database.cluster.topics.get(table),
@@ -221,7 +227,8 @@ class FlinkRun:
             topic.append(now, key, framed(version.id, encoded.getvalue()))
 
 
-def _counted_down(left: Counter[str], line: str) -> bool:
+def _take(left: Counter[str], line: str) -> bool:
+    """Return whether `left` counts the line, and decrement its count."""
     if left[line] <= 0:
         return False
     left[line] -= 1

@@ -1,4 +1,4 @@
-"""The engine without a worker. It checks tables and columns; no rows flow, and each column of a new table is text."""
+"""The engine without Flink. It checks names of tables and columns, but runs nothing; each column of a new table is a string."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from simulators.confluent.flink.types import avro_schema
 from simulators.confluent.model import Database, ParsedStatement
 from simulators.confluent.schemas import Schema
 
-#: The time of a record, under a name that sqlglot can parse.
+#: The name of the column `$rowtime` in sqlglot, which can't parse `$rowtime`.
 _ROWTIME: Final = "row_time_"
-#: A window function of Flink, and a query with the columns that it adds.
+#: A windowing table-valued function of Flink, and the query that replaces it: it has the columns that the function adds.
 _WINDOW: Final = re.compile(
     r"TABLE\s*\(\s*(?:TUMBLE|HOP|CUMULATE)\s*\(\s*TABLE\s+(`?[\w.-]+`?)[^)]*\)[^)]*\)\s*\)", re.IGNORECASE
 )
@@ -63,6 +63,6 @@ class PaperEngine:
 
 
 def _columns(schema: dict[str, Any] | None) -> dict[str, object]:
-    """Return the columns of a topic: two raw ones without a schema, and always the time of its records."""
+    """Return the columns of a topic, with `$rowtime`. Without a schema, they are `key` and `val`."""
     names = [each["name"] for each in schema["fields"]] if schema else ["key", "val"]
     return dict.fromkeys([_ROWTIME, *names], "string")

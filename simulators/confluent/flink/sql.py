@@ -1,4 +1,4 @@
-"""Parses the frame of a Flink SQL statement: its form, table, options and query. The query itself is for Flink."""
+"""Parses Flink SQL statements into form, table, options and query. It doesn't parse the query, which is left to the engine."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _OPTIONS: Final[dict[str, str]] = {
 }
 
 
-#: A string, which stays as it is, or a comment.
+#: A string literal or a comment. Strings are matched so that `--` in them isn't taken for a comment.
 _STRING_OR_COMMENT: Final = re.compile(r"('(?:[^']|'')*')|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class SqlError(Exception):
-    """The message is what Flink puts into a statement's detail."""
+    """A statement fails. The message becomes the detail of its status."""
 
 
 def parse(statement: str) -> ParsedStatement:
-    """Parse the frame of a statement. Raises SqlError."""
+    """Parse a statement, but not its query. Raises SqlError."""
     text = _STRING_OR_COMMENT.sub(lambda match: match[1] or " ", statement).strip().removesuffix(";").strip()
     for form, pattern in _FORMS:
         if matched := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):

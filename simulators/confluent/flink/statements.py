@@ -1,4 +1,4 @@
-"""Flink statements (sql/v1) on the regional address, and their runs. A name is unique until the statement is gone."""
+"""Flink statements (sql/v1) and their runs. The name of a statement can be reused after the statement is deleted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 _LONGEST_NAME: Final = 100
 _PATH: Final = "/sql/v1/organizations/{organization}/environments/{environment}/statements"
 _ONE: Final = _PATH + "/{name}"
-#: Seconds between two looks at the source topics.
+#: Seconds between two reads of the source topics.
 _TICK: Final = 30.0
 _KINDS: Final = {
     Form.CREATE: "CREATE_TABLE_AS",
@@ -61,7 +61,7 @@ def document(org: Organization, statement: Statement) -> dict[str, Any]:
 
 
 def _traits(statement: Statement) -> dict[str, Any]:
-    """Return the traits of a statement, which it has once it was planned."""
+    """Return the traits of a statement. A statement that isn't planned yet has none."""
     if not statement.kind:
         return {}
     traits = {"sql_kind": statement.kind, "is_bounded": statement.bounded, "is_append_only": True}
@@ -72,7 +72,8 @@ def create(call: Call) -> Answer:
     org, environment, body = call.org, _environment(call), Fields(call.body)
     name, spec = body.text("name", required=True), body.inside("spec")
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
-        raise invalid("/name", f"Statement name {name!r} must be lower-case letters, digits and '-', at most {_LONGEST_NAME}")
+        rule = f"must be at most {_LONGEST_NAME} lower-case letters, digits, '-' and '.'"
+        raise invalid("/name", f"Statement name {name!r} {rule}")
     if (environment, name) in org.statements:
         raise conflict(f"Statement {name} already exists")
     if spec.flag("stopped"):
@@ -111,7 +112,7 @@ def read(call: Call) -> Answer:
 
 
 def replace(call: Call) -> Answer:
-    """Stop, resume, or move to another pool or principal; the query can't change."""
+    """Stop or resume the statement, or move it to another compute pool or principal. The SQL text can't change."""
     org, statement, spec = call.org, _existing(call), Fields(call.body).inside("spec")
     version = Fields(call.body).inside("metadata", required=False).text("resource_version")
     if version and version != str(statement.version):
@@ -132,7 +133,7 @@ def replace(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Stop it. Its tables stay."""
+    """Stop and delete the statement. The tables that it created remain."""
     org, statement = call.org, _existing(call)
     statement.phase = "DELETING"
     key = (statement.environment, statement.name)
@@ -164,7 +165,7 @@ def exceptions(call: Call) -> Answer:
 
 
 def _environment(call: Call) -> str:
-    """Return the environment of the path, which the key must be for."""
+    """Return the id of the environment in the path. Raises ApiError if the API key is for another one."""
     environment = call.org.environments.get(call.parameters["environment"])
     if call.parameters["organization"] != call.org.organization_id or environment is None:
         raise not_found("Environment", call.parameters["environment"])
@@ -184,7 +185,7 @@ def _existing(call: Call) -> Statement:
 
 
 def _begin(org: Organization, statement: Statement) -> None:
-    """Take the statement out of PENDING."""
+    """Start a PENDING statement."""
     if org.statements.get((statement.environment, statement.name)) is not statement or statement.phase != "PENDING":
         return
     try:
@@ -248,7 +249,7 @@ def _run(org: Organization, statement: Statement, parsed: ParsedStatement, datab
 
 
 def _tick(org: Organization, statement: Statement) -> None:
-    """Advance and schedule the next tick, until the statement is stopped or deleted."""
+    """Process new records and schedule the next tick, until the statement is stopped, fails, completes or is deleted."""
     if statement.run is None or statement.phase != "RUNNING" or (statement.environment, statement.name) not in org.statements:
         return
     org.clock.catch_up()

@@ -1,4 +1,4 @@
-"""Tables as Flink sees them: an environment is a catalog, a Kafka cluster a database, a topic with a schema a table."""
+"""Flink's catalogs and tables: an environment is a catalog, a Kafka cluster is a database, a topic is a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SETTINGS: Final = {
 
 
 def open_database(org: Organization, environment_id: str, properties: Mapping[str, str], principal: str) -> Database:
-    """Return the database of a statement. Raises SqlError for a property that names no catalog or database."""
+    """Return the database that a statement's properties name. Raises SqlError if the catalog or the database doesn't exist."""
     environment = org.environments[environment_id]
     catalog, name = properties.get("sql.current-catalog", ""), properties.get("sql.current-database", "")
     if catalog not in (environment.id, environment.name):
@@ -52,7 +52,7 @@ def require(org: Organization, database: Database, action: str, table: str) -> N
 
 
 def create_table(org: Organization, database: Database, table: str, parsed: ParsedStatement) -> KafkaTopic:
-    """Create the topic of a new table, with the settings that its options ask for. It is visible at once."""
+    """Create the topic of a new table, with the settings for its table options. The topic is visible at once."""
     require(org, database, "create", table)
     settings = {}
     for option, value in parsed.options.items():

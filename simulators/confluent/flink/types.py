@@ -1,4 +1,4 @@
-"""Avro, Flink and JSON: types and values, from one to the other."""
+"""Converts types and values between Avro, Flink and JSON."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ _TIMES: Final = {"TIMESTAMP_WITH_LOCAL_TIME_ZONE": "timestamp", "TIMESTAMP_WITHO
 
 
 class UnknownType(Exception):
-    """A type that the other side doesn't have."""
+    """The type has no equivalent in the other system."""
 
 
 def columns(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (name, Flink type) of each field of a topic's value."""
+    """Return (name, Flink type) of each field of a topic's value schema. Raises UnknownType."""
     return [(each["name"], flink_type(each["type"])) for each in schema["fields"]]
 
 
 def flink_type(avro: Any) -> str:
-    """Return the Flink type. Raises UnknownType, also for a union of several types."""
+    """Return the Flink type of an Avro type. Raises UnknownType, also for a union of several types besides null."""
     if isinstance(avro, list):
         inner = [each for each in avro if each != "null"]
         if len(inner) != 1:
@@ -85,7 +85,10 @@ def _plain(avro: Mapping[str, Any]) -> str:
 
 
 def avro_schema(name: str, described: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the value's schema of a new table, as Confluent's Flink names it. `described` is the worker's answer."""
+    """Return the value schema of a new table, with the names that Confluent's Flink gives it. Raises UnknownType.
+
+    `described` are the columns in the worker's answer.
+    """
     return _record(f"{name.replace('-', '_').replace('.', '_')}_value", described, "type") | {
         "namespace": "org.apache.flink.avro.generated.record"
     }
@@ -121,7 +124,7 @@ def _avro(tree: Mapping[str, Any], name: str) -> Any:
 
 
 def as_json(value: Any) -> str:
-    """Return a decoded Avro value as Flink's JSON format reads it."""
+    """Return a decoded Avro value as the JSON text that Flink's JSON format reads."""
     return json.dumps(value, default=_text)
 
 
@@ -139,7 +142,7 @@ def _text(value: Any) -> Any:
 
 
 def from_json(value: Any, avro: Any) -> Any:
-    """Return what Flink wrote as a value of the type, for fastavro."""
+    """Return the value for fastavro that Flink wrote as JSON. `avro` is its type."""
     if isinstance(avro, list):
         return None if value is None else from_json(value, next(each for each in avro if each != "null"))
     kind, logical = (avro, None) if isinstance(avro, str) else (avro["type"], avro.get("logicalType"))
@@ -161,7 +164,7 @@ def _nested(value: Any, kind: str, avro: Any) -> Any:
     return value
 
 
-#: How a scalar of a type, or of a type with a logical type, is read. Other types are the same in JSON and in Avro.
+#: By type, or type and logical type: reads a scalar. Values of other scalar types are the same in JSON and in Avro.
 _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "bytes decimal": lambda value: Decimal(str(value)),
     "bytes": base64.b64decode,

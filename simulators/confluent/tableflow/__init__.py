@@ -1,1 +1,1 @@
-"""Tableflow: topics as Iceberg tables, and their copies in the customer's Glue catalog."""
+"""Tableflow: writes topics to Iceberg tables, and syncs the tables to the customer's Glue Data Catalog."""

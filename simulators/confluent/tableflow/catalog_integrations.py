@@ -1,4 +1,4 @@
-"""Catalog integrations (tableflow/v1/catalog-integrations): a cluster's tables in AWS Glue too."""
+"""Catalog integrations (tableflow/v1/catalog-integrations), which sync a cluster's tables to AWS Glue."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class CatalogIntegrations(Kind[CatalogIntegration]):
         org.clock.after(org.delays.catalog_integration, lambda: glue_sync.begin(org, record))
 
     def updated(self, org: Organization, record: CatalogIntegration, body: Fields) -> None:
-        """Start a failed integration again when it is resumed."""
+        """Restart a failed integration when it is resumed."""
         if "suspended" in body and not body.flag("suspended") and record.phase == "FAILED":
             record.phase, record.message, record.suspended = "PENDING", "", False
             self.created(org, record)
@@ -64,7 +64,7 @@ class CatalogIntegrations(Kind[CatalogIntegration]):
         return status | ({"last_sync_at": org.clock.text(record.last_sync)} if record.last_sync else {})
 
     def erase(self, org: Organization, record: CatalogIntegration) -> None:
-        """Database and tables stay in Glue."""
+        """Delete the integration. Its database and tables remain in Glue."""
         if not record.deleting:
             record.deleting = True
             org.clock.after(org.delays.tableflow_topic_deletion, lambda: self._deleted(org, record))

@@ -1,4 +1,7 @@
-"""Syncs a cluster's tables to the customer's Glue catalog: the database is named like the cluster, the table like the topic."""
+"""Syncs a cluster's tables to the customer's Glue Data Catalog.
+
+The database is named after the cluster's id, unless the integration has a custom one; the table is named after the topic.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from simulators.core.aws_access import Access
 
 
 def begin(org: Organization, integration: CatalogIntegration) -> None:
-    """Probe the role, then sync all running tables. The integration stays PENDING without any."""
+    """Check the role's permissions, then sync all running tables. Without running tables, the integration stays PENDING."""
     if org.catalog_integrations.get(integration.id) is not integration or integration.phase != "PENDING":
         return
     try:
@@ -29,7 +32,7 @@ def begin(org: Organization, integration: CatalogIntegration) -> None:
 
 
 def sync(org: Organization, topic: TableflowTopic) -> None:
-    """Put the present metadata of the table into the catalogs that its cluster is integrated with."""
+    """Sync the table's current metadata to the catalog integrations of its cluster. Tables in managed storage are not synced."""
     for integration in org.catalog_integrations.values():
         if integration.cluster == topic.cluster and topic.integration and integration.phase != "FAILED":
             _put(org, topic, integration)

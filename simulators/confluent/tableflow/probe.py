@@ -1,4 +1,4 @@
-"""Tries each action that Tableflow needs with the customer's role, and leaves nothing behind."""
+"""Checks the permissions of the customer's role by trying each action that Tableflow needs. Deletes what it creates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simulators.core.aws_access import Access
 
 
 def bucket(access: Access, name: str, region: str, *, known: bool) -> None:
-    """Check the bucket: one that Tableflow doesn't know yet must be empty. Raises LakeRefused."""
+    """Check the bucket, which must be empty unless it is `known`: used by Tableflow before. Raises LakeRefused."""
     s3 = access.client("s3")
     location = refused_as(f"s3:GetBucketLocation on {name}", s3.get_bucket_location, Bucket=name)["LocationConstraint"]
     if (location or "us-east-1") != region:
@@ -25,7 +25,7 @@ def bucket(access: Access, name: str, region: str, *, known: bool) -> None:
 
 
 def _objects(s3: Any, bucket: str) -> None:
-    """Try the actions with a multipart upload, which is aborted, so that no object is left."""
+    """Try the actions on objects. The multipart upload is aborted, so that no object remains."""
     key = f"probe/{uuid.uuid4()}"
     created = refused_as(f"s3:PutObject on {bucket}", s3.create_multipart_upload, Bucket=bucket, Key=key)
     upload = {"Bucket": bucket, "Key": key, "UploadId": created["UploadId"]}
@@ -35,7 +35,7 @@ def _objects(s3: Any, bucket: str) -> None:
 
 
 def tagging(access: Access, location: str) -> None:
-    """Try tagging on the table's own metadata file."""
+    """Try s3:PutObjectTagging on the table's metadata file at `location`. Raises LakeRefused."""
     name, _, key = location.removeprefix("s3://").partition("/")
     require_allowed(
         f"s3:PutObjectTagging on {name}", access.client("s3").put_object_tagging, Bucket=name, Key=key, Tagging={"TagSet": []}
@@ -43,7 +43,7 @@ def tagging(access: Access, location: str) -> None:
 
 
 def glue(access: Access, database: str) -> None:
-    """Try actions on the database of the tables and on one table of it, which is deleted again. Raises LakeRefused."""
+    """Try the actions on the database, which remains, and on a table in it, which is deleted again. Raises LakeRefused."""
     client, name = access.client("glue"), f"confluent_probe_{uuid.uuid4().hex}"
     table = {"DatabaseName": database, "Name": name}
     versions = {"DatabaseName": database, "TableName": name}
@@ -69,7 +69,7 @@ def glue(access: Access, database: str) -> None:
 
 
 def _clean_up(client: Any, table: dict[str, str]) -> None:
-    """Delete the table if the role may; otherwise it stays, as at the vendor."""
+    """Delete the table if the role may. Otherwise it remains, as at the vendor."""
     try:
         client.delete_table(**table)
     except ClientError:

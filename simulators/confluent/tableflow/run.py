@@ -1,4 +1,4 @@
-"""The runs of a Tableflow topic: creates its table, commits what came into the topic, and syncs the table to Glue."""
+"""Runs a Tableflow topic: creates its table, commits new records at intervals, and syncs the table to Glue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _SCHEMALESS: Final = "Schemaless topics are not supported. Please specify a valu
 
 
 def table_topic(org: Organization, topic: TableflowTopic) -> Topic:
-    """Return the topic with its newest value schema. Raises ApiError without one, SchemaError for one that can't be a table."""
+    """Return the topic with its latest value schema.
+
+    Raises ApiError if there is no Avro schema, and SchemaError if a table can't have it.
+    """
     registry = org.registry_of(topic.environment)
     latest = registry.schemas.latest(f"{topic.id}-value") if registry else None
     if latest is None:
@@ -35,7 +38,7 @@ def table_topic(org: Organization, topic: TableflowTopic) -> Topic:
 
 
 def begin(org: Organization, topic: TableflowTopic) -> None:
-    """Move the topic from PENDING to RUNNING, or to FAILED with the reason."""
+    """Create the table and move the topic from PENDING to RUNNING, or to FAILED with the reason."""
     if org.tableflow_topics.get(topic.key) is not topic or topic.phase != "PENDING":
         return
     try:
@@ -65,7 +68,7 @@ def _access(org: Organization, topic: TableflowTopic, lake: Lake) -> Access:
 
 
 def _writer(org: Organization, topic: TableflowTopic, lake: Lake) -> Tableflow:
-    """Return a writer with fresh credentials, which knows the table with its present schema."""
+    """Return a writer with new credentials, for which the table is created if necessary."""
     lake.catalog.act_as(_access(org, topic, lake).properties())
     writer = Tableflow(lake.catalog, _location(org, topic, "" if topic.integration else lake.managed_bucket()))
     writer.create_table(Topic(topic.id, topic.schema), "upsert" if topic.write_mode == "UPSERT" else "append")
@@ -104,7 +107,10 @@ def _tick(org: Organization, topic: TableflowTopic) -> None:
 
 
 def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
-    """Commit what came since the last commit. Raises RecordError for a record that suspends the topic."""
+    """Commit the records since the last commit.
+
+    Raises SchemaError or RecordError for what suspends the topic, and LakeRefused or OSError if AWS refuses.
+    """
     kafka_topic = org.clusters[topic.cluster].topics[topic.id]
     waiting = kafka_topic.messages[topic.position :]
     if not waiting:
@@ -122,7 +128,7 @@ def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
 
 
 def _accepted(org: Organization, topic: TableflowTopic, read: Iterable[Record | BadRecord]) -> list[Record]:
-    """Return the records, and handle bad ones as the topic is configured. Raises RecordError if that is SUSPEND."""
+    """Return the good records, and handle bad ones as the topic's error_handling says. Raises RecordError if it is SUSPEND."""
     handling, records = topic.config["error_handling"], []
     for each in read:
         if isinstance(each, Record):
@@ -138,7 +144,7 @@ def _accepted(org: Organization, topic: TableflowTopic, read: Iterable[Record | 
 
 
 def _log(org: Organization, topic: TableflowTopic, bad: BadRecord, target: str) -> None:
-    """Append to the target topic, which is created first if it is missing, and stays."""
+    """Append the bad record to the target topic, which is created if it doesn't exist, and is never deleted."""
     cluster = org.clusters[topic.cluster]
     log = cluster.topics.get(target) or kafka.create_topic(org, cluster, target, DEFAULT_PARTITIONS, {})
     headers = (*bad.message.headers, ("error", bad.problem.encode()), ("source.topic", topic.id.encode()))

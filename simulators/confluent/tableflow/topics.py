@@ -1,4 +1,4 @@
-"""Tableflow topics (tableflow/v1/tableflow-topics). A topic's name is its id."""
+"""Tableflow topics (tableflow/v1/tableflow-topics). The id of a Tableflow topic is the name of the Kafka topic."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def create(call: Call) -> Answer:
 
 
 def _storage(call: Call, spec: Fields) -> tuple[str, str]:
-    """Return bucket and provider integration, empty for managed storage."""
+    """Return the bucket and the id of the provider integration. Both are empty for managed storage."""
     storage = spec.inside("storage")
     match storage.choice("kind", ("ByobAws", "Managed", "AzureDataLakeStorageGen2")):
         case "Managed":
@@ -103,7 +103,7 @@ def _storage(call: Call, spec: Fields) -> tuple[str, str]:
 
 
 def require_integration(call: Call, name: str, environment: str, pointer: str) -> None:
-    """Require that it is in the environment, and that the caller may assign it."""
+    """Raise ApiError unless the provider integration is in the environment and the caller may assign it."""
     integration = call.org.provider_integrations.get(name)
     if integration is None or integration.environment != environment:
         raise invalid(pointer, f"provider integration {name} does not exist in the environment")
@@ -148,7 +148,7 @@ def _formats(spec: Fields) -> None:
 
 
 def list_topics(call: Call) -> Answer:
-    """CloudClusterOperator may list tables, though not change them (Confluent's page on roles for Tableflow)."""
+    """List Tableflow topics. CloudClusterOperator may do this, but not change them (Confluent's page on roles for Tableflow)."""
     cluster = access.cluster_of_query(call, "describe")
     topics = [each for each in call.org.tableflow_topics.values() if each.cluster == cluster.id]
     return page(call, "tableflow/v1", "TableflowTopic", topics, document)
@@ -183,7 +183,7 @@ def _require_same_storage(storage: Fields, topic: TableflowTopic) -> None:
 
 
 def delete(call: Call) -> Answer:
-    """Delete the topic. Its files stay in a customer's bucket, and its table stays in Glue."""
+    """Delete the Tableflow topic. Its files remain in the customer's bucket, and its table remains in Glue."""
     org = call.org
     topic = _existing(call, access.cluster_of_query(call))
     if not topic.deleting:

@@ -1,1 +1,1 @@
-"""The types of objects, each with its CREATE, ALTER, DROP, SHOW and DESCRIBE."""
+"""The object types, with their CREATE, ALTER, DROP, SHOW and DESCRIBE statements."""

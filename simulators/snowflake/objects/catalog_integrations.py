@@ -1,4 +1,4 @@
-"""Catalog integrations with Glue's Iceberg REST endpoint. Snowflake's others are not simulated."""
+"""Catalog integrations for Glue's Iceberg REST endpoint. Other catalog integrations are not simulated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simulators.snowflake.parser import Options
 from simulators.snowflake.results import Result, table
 from simulators.snowflake.session import Session
 
-#: Properties of CATALOG_SOURCE GLUE only.
+#: Properties that are only valid with CATALOG_SOURCE = GLUE.
 _GLUE: Final = "GLUE_AWS_ROLE_ARN GLUE_CATALOG_ID GLUE_REGION"
 _REST: Final = "CATALOG_URI CATALOG_API_TYPE CATALOG_NAME ACCESS_DELEGATION_MODE"
 _REST_NOT_SIMULATED: Final = "PREFIX WAREHOUSE ADDITIONAL_HEADERS"

@@ -1,4 +1,4 @@
-"""Databases and schemas, and databases that are linked to a catalog, of which only reading is simulated."""
+"""Databases, schemas and catalog-linked databases. Writing to a catalog-linked database is not simulated."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Databases(ObjectType[Database]):
         return super().build(session, name, fields)
 
     def created(self, session: Session, new: Database) -> None:
-        """Add the schema PUBLIC. A linked database gets its schemas from the catalog, with the first sync."""
+        """Create the schema PUBLIC. A catalog-linked database gets its schemas from the catalog instead, in its first sync."""
         if new.link:
             iceberg.start_syncing(session.account, new, 0)
         else:
@@ -147,7 +147,7 @@ def _read_link(link: Options) -> dict[str, Any]:
 
 
 def _alter_link(cursor: Cursor, link: CatalogLink) -> None:
-    """Run what follows ALTER DATABASE … UPDATE LINKED_CATALOG."""
+    """Run ALTER DATABASE … UPDATE LINKED_CATALOG. The cursor is after these words."""
     if cursor.take("ADD"):
         added = _read_namespaces(cursor, "TO")
         link.allowed += [each for each in added if each not in link.allowed]
@@ -175,7 +175,7 @@ def _read_namespaces(cursor: Cursor, preposition: str) -> list[str]:
 
 
 def link_status(database: str, link: CatalogLink) -> dict[str, Any]:
-    """Return the answer of SYSTEM$CATALOG_LINK_STATUS."""
+    """Return the result of SYSTEM$CATALOG_LINK_STATUS."""
     failure = {"qualifiedEntityName": sql_name((database,)), "entityDomain": "DATABASE", "operation": "DISCOVER"}
     return {
         "failureDetails": [failure | {"errorMessage": each} for each in link.failures],
@@ -185,7 +185,7 @@ def link_status(database: str, link: CatalogLink) -> dict[str, Any]:
 
 
 def link_configuration(link: CatalogLink) -> dict[str, Any]:
-    """Return the answer of SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG."""
+    """Return the result of SYSTEM$GET_CATALOG_LINKED_DATABASE_CONFIG."""
     return {
         "catalog": sql_name(link.catalog),
         "externalVolume": sql_name(link.volume),

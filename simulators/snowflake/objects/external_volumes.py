@@ -1,4 +1,4 @@
-"""External volumes: where in S3 tables lie, and which role reads them. CREATE doesn't try the role."""
+"""External volumes: the S3 locations of tables, and the IAM roles to read them. CREATE doesn't check the roles."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from simulators.snowflake.parser import Cursor, Options
 from simulators.snowflake.results import Result, table
 from simulators.snowflake.session import Session
 
-#: IAM roles that volumes and integrations may name.
+#: ARNs that volumes and integrations accept for IAM roles.
 ROLE_ARN: Final = re.compile(r"arn:aws:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
-#: A bucket with a dot in its name can't be used.
+#: Snowflake doesn't support buckets with dots in their names.
 _BASE_URL: Final = re.compile(r"s3://[a-z0-9-]+(/.*)?")
 _LOCATION: Final = "NAME STORAGE_PROVIDER STORAGE_BASE_URL STORAGE_AWS_ROLE_ARN STORAGE_AWS_EXTERNAL_ID ENCRYPTION"
 _LOCATION_NOT_SIMULATED: Final = (
@@ -26,7 +26,7 @@ _LOCATION_NOT_SIMULATED: Final = (
 
 
 def require_unused(account: Account, existing: Volume | Integration, words: str) -> None:
-    """Raise SqlError if Iceberg tables or linked databases need the volume or integration."""
+    """Raise SqlError if an Iceberg table or a catalog-linked database uses the volume or integration."""
     name = existing.name
     tables = [each for each in account.all(IcebergTable) if name in (each.volume, each.catalog) and not each.linked]
     linked = [each for each in account.all(Database) if each.link and name in (each.link.volume, each.link.catalog)]

@@ -1,4 +1,4 @@
-"""Iceberg tables of an external catalog, which are read through Glue and S3."""
+"""Iceberg tables of an external catalog. They are read through Glue and S3."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class IcebergTables(ObjectType[IcebergTable]):
         }
 
     def build(self, session: Session, name: Name, fields: dict[str, Any]) -> IcebergTable:
-        """Read the table for the first time, which needs a warehouse."""
+        """Return a new table at the catalog's current snapshot. This needs a warehouse. Raises SqlError."""
         if session.account.find(Domain.DATABASE, name[:1]).link:
             raise unsupported("CREATE ICEBERG TABLE in a catalog-linked database whose writes are not allowed")
         volume: Volume = session.resolve_text(Domain.VOLUME, fields["volume"])
@@ -82,7 +82,7 @@ class IcebergTables(ObjectType[IcebergTable]):
         return True
 
     def apply(self, session: Session, altered: IcebergTable, fields: dict[str, Any]) -> None:
-        """Restart a table that had stopped when automatic refresh is switched off and on again."""
+        """Change the table. Turning automatic refresh off and on again restarts a table whose refresh had stopped."""
         starts = fields.get("auto_refresh", False) and not altered.auto_refresh
         super().apply(session, altered, fields)
         if starts:

@@ -1,6 +1,6 @@
-"""CREATE, ALTER, DROP, SHOW and DESCRIBE of one type of object: its properties, privileges and columns, declared.
+"""CREATE, ALTER, DROP, SHOW and DESCRIBE for one object type.
 
-A type that is plain declares attributes only. What is odd about a type is a method that it overrides.
+A subclass of ObjectType declares the properties, privileges and columns of a type, and overrides methods where the type differs.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ T = TypeVar("T", bound=SnowflakeObject)
 
 
 class CreateOptions(NamedTuple):
-    """CREATE [OR REPLACE] … [IF NOT EXISTS]."""
+    """The options of CREATE [OR REPLACE] … [IF NOT EXISTS]."""
 
     or_replace: bool
     if_not_exists: bool
 
 
 class Property(NamedTuple):
-    """A property that CREATE and SET take: the attribute that keeps it, and how its value is read."""
+    """A property that CREATE and SET accept: the attribute that stores it, and the function that reads its value."""
 
     attribute: str
     read: Callable[[Options, str], Any]
@@ -47,24 +47,24 @@ def integer(attribute: str, low: int, high: int) -> Property:
 
 
 class ObjectType(Generic[T]):
-    """The statements about objects of one type. Each raises SqlError, and then has changed nothing."""
+    """The statements for objects of one type. A statement that raises SqlError has changed nothing."""
 
-    #: The class of its objects, the type's name in SQL, and its name in the answer to CREATE.
+    #: The class of the objects, the name of the type in SQL, and its name in the status message of CREATE.
     model: type[T]
     words: ClassVar[str]
     title: ClassVar[str]
     create_privilege: ClassVar[str]
-    #: What SET and UNSET need.
+    #: The privilege that SET and UNSET need.
     alter_privilege: ClassVar[str] = "OWNERSHIP"
     properties: ClassVar[Properties] = {"COMMENT": COMMENT}
-    #: Further properties that only CREATE takes.
+    #: Further properties that only CREATE accepts.
     create_only: ClassVar[str] = ""
-    #: Properties that are Snowflake's but not simulated, and those of which only SET isn't.
+    #: Snowflake's properties that are not simulated, and those that are not simulated in SET only.
     not_simulated: ClassVar[str] = ""
     set_not_simulated: ClassVar[str] = ""
-    #: Those of `properties` that UNSET takes.
+    #: The properties that UNSET accepts.
     unset: ClassVar[str] = "COMMENT"
-    #: Forms of ALTER, by their first word, that are Snowflake's but not simulated.
+    #: The first words of Snowflake's forms of ALTER that are not simulated.
     alter_not_simulated: ClassVar[str] = ""
     renamable: ClassVar[bool] = False
     #: Columns of SHOW.
@@ -104,23 +104,23 @@ class ObjectType(Generic[T]):
         return status(f"{self.title} {sql_name(name[-1:])} successfully created.")
 
     def read_clauses(self, cursor: Cursor) -> dict[str, Any]:
-        """Read what stands between the name and the properties, as attributes. Raises SqlError for what isn't simulated."""
+        """Read the clauses between the name and the properties, as attributes. Raises SqlError for what isn't simulated."""
         return {}
 
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
-        """Return the attributes that CREATE gives. Raises SqlError for wrong or missing values."""
+        """Return the attributes for the properties of CREATE. Raises SqlError for invalid or missing values."""
         return self.read(session, options)
 
     def read(self, session: Session, options: Options) -> dict[str, Any]:
-        """Return the attributes that CREATE and SET give. Raises SqlError for wrong values."""
+        """Return the attributes for the properties that CREATE and SET accept. Raises SqlError for invalid values."""
         return {each.attribute: each.read(options, name) for name, each in self.properties.items() if name in options}
 
     def build(self, session: Session, name: Name, fields: dict[str, Any]) -> T:
-        """Return a new object. Raises SqlError if it refers to something that the role may not use."""
+        """Return a new object. Raises SqlError if it refers to an object that the session may not use."""
         return self.model(name=name, owner=session.role, created=session.account.clock.now(), **fields)
 
     def created(self, session: Session, new: T) -> None:
-        """Do what follows a creation."""
+        """Act on the creation of an object."""
 
     # --- ALTER
 
@@ -142,7 +142,7 @@ class ObjectType(Generic[T]):
         return status()
 
     def alter_otherwise(self, session: Session, cursor: Cursor, altered: T) -> bool:
-        """Run a form of ALTER that only this type has. Return whether it was one."""
+        """Run a form of ALTER that only this type has. Return False if the statement isn't one."""
         return False
 
     def require_alter(self, session: Session, altered: T, properties: Sequence[str]) -> None:
@@ -207,10 +207,10 @@ class ObjectType(Generic[T]):
         return status(f"{sql_name(dropped.name[-1:])} successfully dropped.")
 
     def require_unused(self, session: Session, existing: T) -> None:
-        """Raise SqlError for an object that may be neither dropped nor replaced."""
+        """Raise SqlError if the object can be neither dropped nor replaced."""
 
     def before_drop(self, session: Session, dropped: T) -> None:
-        """Raise SqlError for an object that may not be dropped."""
+        """Act before an object is dropped. Raises SqlError if it can't be dropped."""
 
     # --- SHOW and DESCRIBE
 
@@ -229,7 +229,7 @@ class ObjectType(Generic[T]):
         return common | self.row(session, shown)
 
     def row(self, session: Session, shown: T) -> dict[str, Any]:
-        """Return the values of a row of SHOW, without those that all types have."""
+        """Return the values of a row of SHOW, except those of the columns that all types have."""
         return {}
 
     def describe(self, session: Session, cursor: Cursor) -> Result:
@@ -242,7 +242,7 @@ class ObjectType(Generic[T]):
         raise not_simulated(f"DESCRIBE {self.words}")
 
     def _existing(self, session: Session, name: Name, *, if_exists: bool) -> T | None:
-        """Return the object; None if it doesn't exist and that is allowed. Raises SqlError."""
+        """Return the object; None if it doesn't exist and `if_exists` is set. Raises SqlError."""
         try:
             existing: T = session.resolve(self.domain, name)
         except SqlError as error:
@@ -252,7 +252,7 @@ class ObjectType(Generic[T]):
         return existing
 
     def _listed(self, session: Session, cursor: Cursor) -> list[T]:
-        """Return the objects that SHOW lists: those that the role may see, by name."""
+        """Read the filters of SHOW, and return the matching objects that the session may see, sorted by name."""
         pattern = like_pattern(cursor.string() if cursor.take("LIKE") else "%")
         within = _scope(session, cursor) if self.domain.depth > 1 else ()
         prefix = cursor.string() if cursor.take("STARTS", "WITH") else ""
@@ -272,7 +272,7 @@ class ObjectType(Generic[T]):
 
 
 def _scope(session: Session, cursor: Cursor) -> Name:
-    """Return the database or schema of IN, or the session's; () for the whole account."""
+    """Read IN, and return the name of its database or schema, by default the session's; () for the whole account."""
     if not cursor.take("IN"):
         current = (session.database, session.schema)
         return current if all(current) else current[:1] if current[0] else ()

@@ -1,4 +1,4 @@
-"""Users, with two slots for public keys, and roles."""
+"""Roles, and users with two public keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simulators.snowflake.results import Result, format_time, table
 from simulators.snowflake.session import Session, inherited
 
 _SLOTS: Final = {"RSA_PUBLIC_KEY": 1, "RSA_PUBLIC_KEY_2": 2}
-#: Lets a role change a user's keys, and nothing else.
+#: This privilege on a user only lets a role change the user's public keys.
 _CHANGE_KEYS: Final = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
 
 
@@ -30,7 +30,7 @@ class Roles(ObjectType[Role]):
     )
 
     def before_drop(self, session: Session, dropped: Role) -> None:
-        """Refuse the session's own role. What the role owns passes to the role that drops it."""
+        """Transfer what the role owns to the session's role. Raises SqlError if it is the session's own role."""
         if dropped.label == session.role:
             raise denied(self.words, dropped.name)
         for each in session.account.all(SnowflakeObject):
@@ -148,7 +148,7 @@ class Users(ObjectType[User]):
         }
 
     def description(self, session: Session, described: User) -> Result:
-        """Raise SqlError for another user without MONITOR, OWNERSHIP or MANAGE GRANTS."""
+        """Return the properties. Raises SqlError for another user without MONITOR or OWNERSHIP on it, or MANAGE GRANTS."""
         if described is not session.user and not session.manages_grants:
             session.require_any(("MONITOR", "OWNERSHIP"), described)
         rows = ((name, value, "null", "") for name, value in _described(described))
@@ -156,7 +156,7 @@ class Users(ObjectType[User]):
 
 
 def _described(user: User) -> Iterator[tuple[str, str]]:
-    """Yield properties and values; the word null stands for a property that isn't set."""
+    """Yield (property, value). The value of a property that isn't set is the text `null`, as at Snowflake."""
     yield "NAME", user.label
     yield "TYPE", user.type or "null"
     for name in "LOGIN_NAME DISPLAY_NAME EMAIL DEFAULT_ROLE DEFAULT_WAREHOUSE DEFAULT_NAMESPACE COMMENT".split():

@@ -1,4 +1,4 @@
-"""Warehouses, which run SELECT. They suspend themselves, and resume when they are needed."""
+"""Virtual warehouses, which run SELECT. They are suspended and resumed automatically."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class Warehouses(ObjectType[Warehouse]):
     def alter_otherwise(self, session: Session, cursor: Cursor, altered: Warehouse) -> bool:
         now = session.account.clock.now()
         if not altered.is_running(now):
-            altered.last_used = None  # it has suspended itself, and another AUTO_SUSPEND doesn't resume it
+            altered.last_used = None  # it was auto-suspended, and a longer AUTO_SUSPEND must not resume it
         resuming = cursor.take("RESUME")
         if not resuming and not cursor.take("SUSPEND"):
             return False
-        lenient = resuming and cursor.take("IF", "SUSPENDED")
+        if_suspended = resuming and cursor.take("IF", "SUSPENDED")
         cursor.end()
         session.require("OPERATE", altered)
-        if altered.is_running(now) is resuming and not lenient:
+        if altered.is_running(now) is resuming and not if_suspended:
             participle = "resumed" if resuming else "suspended"
             raise SqlError("090063", "22000", f"Invalid state. Warehouse '{altered.label}' cannot be {participle}.")
         altered.last_used = now if resuming else None

