@@ -1,1 +1,1 @@
-"""Everything that runs in Lambda, one code asset."""
+"""The code of all Lambda functions. CDK deploys it as one asset."""

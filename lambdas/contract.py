@@ -1,4 +1,4 @@
-"""What stacks, the operator's commands and the Lambdas share: resource types, names, variables, limits. Standard library only."""
+"""Names, limits and resource types that stacks, CLI and Lambda functions share. Imports only the standard library."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ import hashlib
 import re
 from typing import Final, NamedTuple
 
-#: A property that no resource type reads: another value makes CloudFormation update a resource whose object is missing.
+#: A property that no resource type reads. A new value makes CloudFormation update a resource whose object is missing.
 REPAIR: Final = "repair"
 CUSTOM_RESOURCE: Final = "lambdas.handlers.custom_resource.handle"
 CLEANUP: Final = "lambdas.handlers.cleanup.handle"
 ROTATE: Final = "lambdas.handlers.rotation.rotate"
-REVOKE_EXPIRED: Final = "revoke_expired"  # the operation that its schedule sends
+REVOKE_EXPIRED: Final = "revoke_expired"  # the operation that the schedule sends
 NOTIFY: Final = "lambdas.handlers.notifications.on_state_change"
 WATCH: Final = "lambdas.handlers.monitoring.on_schedule"
 
-#: Seconds before the end of an invocation in which nothing new is started, and between two invocations for one resource.
+#: Seconds before the end of an invocation in which the function starts nothing new.
 HANDLER_MARGIN_SECONDS: Final = 30
+#: Seconds between two invocations for one resource (`query_interval` of CDK's provider framework).
 QUERY_INTERVAL_SECONDS: Final = 5
-#: CDK's provider framework waits for an hour at most.
+#: CDK's provider framework waits for at most an hour.
 TOTAL_TIMEOUT_SECONDS: Final = 3600
 
-#: The same for the rotation function, which waits for a new key during one invocation.
+#: Timeout and margin of the rotation function, which waits for a new key within one invocation.
 ROTATION_TIMEOUT_SECONDS: Final = 900
 ROTATION_MARGIN_SECONDS: Final = 30
 
-#: Variables of the functions' environment.
+#: Environment variables of the functions.
 STATE_TABLE: Final = "LAKEFERRY_STATE_TABLE"
 CLOUD_KEY_SECRET: Final = "LAKEFERRY_CONFLUENT_SECRET"  # noqa: S105  (the name of a variable)
 CONFLUENT_URL: Final = "LAKEFERRY_CONFLUENT_URL"
@@ -41,26 +42,29 @@ SNOWFLAKE_URL: Final = "LAKEFERRY_SNOWFLAKE_URL"
 ROTATION_KEEP: Final = "LAKEFERRY_ROTATION_KEEP"
 ROTATION_GRACE_DAYS: Final = "LAKEFERRY_ROTATION_GRACE_DAYS"
 
-#: For notifications and monitoring: bucket and prefix of exports.
+#: The bucket and the prefix of exports, for the notification and monitoring functions.
 LAKE_BUCKET: Final = "LAKEFERRY_BUCKET"
 LAKE_PREFIX: Final = "LAKEFERRY_PREFIX"
-#: s3://bucket/key of a JSON object with tables, exports and secrets, which exceed Lambda's 4,096 bytes of environment.
+#: s3://bucket/key of a JSON object with the tables, exports and secrets. They may exceed the 4 KB that Lambda allows for
+#: environment variables.
 SETTINGS: Final = "LAKEFERRY_SETTINGS"
-#: The common prefix of the ARNs of the exports' SNS topics; the export's name follows.
+#: The common prefix of the ARNs of the exports' SNS topics. An export's name completes it.
 TOPIC_ARNS: Final = "LAKEFERRY_TOPIC_ARNS"
-#: The Kafka cluster, also the tables' Glue database; and the Snowflake schema (database.schema) that shows tables.
+#: The id of the Kafka cluster, which is also the name of the tables' Glue database.
 CLUSTER: Final = "LAKEFERRY_CLUSTER"
+#: The Snowflake schema of the tables, as database.schema.
 SNOWFLAKE_SCHEMA: Final = "LAKEFERRY_SNOWFLAKE_SCHEMA"
 TABLEFLOW_SECRET: Final = "LAKEFERRY_TABLEFLOW_SECRET"  # noqa: S105  (the name of a variable)
+#: The S3 prefix of the markers that record which mails were sent.
 NOTICES: Final = "notices"
 ALARM_TOPIC: Final = "LAKEFERRY_ALARM_TOPIC"
 
-#: The metrics of monitoring, each with its dimension besides the deployment.
+#: The CloudWatch namespace, and the dimension that each metric has besides the deployment.
 METRICS: Final = "Lakeferry"
 DEPLOYMENT_DIMENSION: Final = "Deployment"
 METRIC_DIMENSIONS: Final = {
     **dict.fromkeys(("TopicAgeHours", "IcebergAgeHours", "GlueAgeHours", "SnowflakeAgeHours", "TableflowStopped"), "Table"),
-    # A Kafka cluster, for records that Tableflow skipped, or the topic that takes them (`on_error = "LOG"`).
+    # The Kafka cluster whose records Tableflow skipped, or the topic that it writes them to (`on_error = "LOG"`).
     "RowsSkipped": "Source",
     **dict.fromkeys(("ExportLateHours", "RecipientsUnconfirmed"), "Export"),
     **dict.fromkeys(("KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays"), "Secret"),
@@ -70,36 +74,38 @@ UNMEASURED: Final = "Unmeasured"
 UNMEASURED_DIMENSION: Final = "Metric"
 WATCH_MINUTES: Final = 15
 
-#: A resource of this type has one of these properties. The bucket or database is emptied when the whole stack is deleted.
+#: A resource of this type has one of the properties in CLEANUPS. Its bucket or database is emptied when the whole stack is
+#: deleted.
 CLEANUP_TYPE: Final = "Custom::LakeferryCleanup"
 CLEANUPS: Final = ("bucket", "glue_database")
-#: Prefix of its physical id; the property's name and value follow: cleanup:bucket:NAME.
+#: Prefix of its physical id, followed by the property's name and value: cleanup:bucket:NAME.
 CLEANUP_ID: Final = "cleanup"
 
-#: Rotation: valid keys of a secret between two rotations, days of grace of a replaced one.
+#: Rotation: how many keys of a secret are valid between two rotations, and the grace period of a replaced key, in days.
 KEYS_KEPT: Final = 2
 GRACE_DAYS: Final = 7.0
-#: A tag of a Snowflake user's secret: the role that may set the user's keys. Without it, the user's own role must.
+#: A tag on the secret of a Snowflake user: the role that may set the user's keys; without it, the user's own role.
 ROTATION_ROLE_TAG: Final = "lakeferry:rotation-role"
 
-#: The table of resource states: a string as partition key, and the attribute by which DynamoDB expires old items.
+#: The DynamoDB table of resource states: its partition key, a string, and its time-to-live attribute.
 STATE_KEY: Final = "id"
 STATE_EXPIRY: Final = "expires"
 
-#: The strictest limit among Confluent's resource types (provider integration). A statement's name adds up to 14 characters to it.
+#: The lowest limit of Confluent's resource types (provider integration). The name of a Flink statement is up to 14 characters
+#: longer.
 NAME_LENGTH: Final = 60
 _HASH_LENGTH: Final = 8
 
 
 def resource_type(kind: str) -> str:
-    """Return CloudFormation's type of a resource: Custom::LakeferryKafkaCluster."""
+    """Return the CloudFormation resource type, such as Custom::LakeferryKafkaCluster."""
     return "Custom::Lakeferry" + "".join(word.capitalize() for word in kind.split("_"))
 
 
 def object_name(*, project: str, stage: str, region: str, account: str, stack: str, logical_id: str, generation: str) -> str:
-    """Return the vendor's name of a resource: a-z, 0-9 and hyphens, at most NAME_LENGTH characters.
+    """Return a resource's name at the vendor: a-z, 0-9 and hyphens, at most NAME_LENGTH characters.
 
-    It has a readable part, then a hash of everything that makes the resource unique, over stages and accounts.
+    A readable part is followed by a hash of all arguments, so the name is unique across stages and accounts.
     """
     unique = "/".join((account, region, stack, project, stage, logical_id, generation))
     digest = hashlib.sha256(unique.encode()).hexdigest()[:_HASH_LENGTH]
@@ -108,12 +114,12 @@ def object_name(*, project: str, stage: str, region: str, account: str, stack: s
 
 
 def name_prefix(project: str, stage: str, region: str) -> str:
-    """Return the prefix of the names of a deployment's objects."""
+    """Return the prefix of the names of a deployment's objects at the vendors."""
     return re.sub(r"[^a-z0-9]+", "-", f"{project}-{stage}-{region}-".lower())
 
 
 class Role(NamedTuple):
-    """A role of one of ACCOUNTS. `name` is a pattern, or "" where the scope is one object that the stack knows."""
+    """A role of one of ACCOUNTS. `name` is a pattern, or "" if the scope is one object whose id the stack knows."""
 
     account: str
     role: str
@@ -122,7 +128,7 @@ class Role(NamedTuple):
 
 
 class Acl(NamedTuple):
-    """An entry of one of ACCOUNTS. `name` is "" where it is a topic of the deployment."""
+    """An ACL of one of ACCOUNTS. `name` is "" for topics of the deployment."""
 
     account: str
     operation: str
@@ -134,15 +140,16 @@ class Acl(NamedTuple):
 ACCOUNTS: Final = (
     "app_manager", "app_producer", "app_consumer", "app_connector", "schema_registry", "flink_runner", "watcher",
 )  # fmt: skip
-#: Least privilege, narrower than the Terraform kickstarter's in two ways: FlinkDeveloper is bound to the environment, not to
-#: the organization, and transactional ids to Flink's prefix. The manager reads subjects, which Tableflow requires.
+#: Least privilege. The roles are narrower than the Terraform kickstarter's in two ways: FlinkDeveloper is bound to the
+#: environment, not to the organization, and ResourceOwner of transactional ids is limited to Flink's prefix. The manager can read
+#: subjects because Tableflow requires it.
 ROLES: Final = (
     Role("app_manager", "CloudClusterAdmin", "cluster"),
     Role("app_manager", "ResourceOwner", "provider_integration"),
     Role("app_manager", "DeveloperRead", "subject", "*"),
     Role("schema_registry", "DeveloperRead", "subject", "*"),
     Role("schema_registry", "DeveloperWrite", "subject", "*"),
-    # Deletes the schemas that a deployment has registered, on destroy.
+    # Needed on destroy, to delete the schemas that the deployment registered.
     Role("schema_registry", "DeveloperManage", "subject", "*"),
     Role("flink_runner", "FlinkDeveloper", "environment"),
     Role("flink_runner", "Assigner", "service_account"),
@@ -153,7 +160,8 @@ ROLES: Final = (
     # The narrowest role that may list Tableflow's tables (docs.confluent.io, "Grant Role-Based Access for Tableflow").
     Role("watcher", "Operator", "cluster"),
 )
-#: The consumer reads every topic of the deployment, also those that Flink writes. Datagen previews its data in its own topic.
+#: The consumer reads every topic of the deployment, including those that Flink writes to. Datagen writes previews of its data
+#: to topics of its own.
 ACLS: Final = (
     Acl("app_producer", "WRITE", "TOPIC"),
     Acl("app_consumer", "READ", "TOPIC"),
@@ -163,8 +171,9 @@ ACLS: Final = (
     Acl("app_connector", "CREATE", "TOPIC", "data-preview", "PREFIXED"),
     Acl("app_connector", "WRITE", "TOPIC", "data-preview", "PREFIXED"),
 )
-#: Actions of the vendors' roles in AWS: on Tableflow's bucket, on its objects, on the Glue database with its tables.
-#: Confluent's examples differ on s3:DeleteObject; its documentation has it, for files that compaction and expiry leave.
+#: IAM actions of the roles that the vendors assume: on Tableflow's bucket, on its objects, and on the Glue database and its
+#: tables. Confluent's examples disagree about s3:DeleteObject. Its documentation lists it, for files that compaction and
+#: expiration leave behind.
 TABLEFLOW_NEEDS: Final = {
     "bucket": ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"),
     "objects": (
@@ -184,14 +193,14 @@ SNOWFLAKE_NEEDS: Final = {
 
 
 class SnowflakeGrant(NamedTuple):
-    """A privilege of one of SNOWFLAKE_ROLES on an object of the deployment, as the properties of snowflake_grant name them."""
+    """A privilege of one of SNOWFLAKE_ROLES on an object of the deployment, in the terms of snowflake_grant's properties."""
 
     role: str
     privilege: str
     on: str
 
 
-#: Account privileges of the deployer's role, instead of ACCOUNTADMIN. It owns everything else, because it creates it.
+#: Account privileges of the deployer's role, which needs no ACCOUNTADMIN. It owns all other objects, because it creates them.
 SNOWFLAKE_ACCOUNT_PRIVILEGES: Final = (
     "CREATE WAREHOUSE",
     "CREATE DATABASE",

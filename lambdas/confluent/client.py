@@ -1,11 +1,11 @@
 """Confluent Cloud's REST APIs: addresses, keys, and parsed answers or exceptions.
 
 Only the addresses of the control plane and of the Iceberg catalog are configured; the latter is only written into a secret. The
-control plane returns those of Kafka, Schema Registry and Flink. They must be hosts of the vendor, or loopback if the control
-plane is.
+control plane returns the addresses of Kafka, Schema Registry and Flink. They must be hosts of the vendor, or loopback addresses
+if the control plane's address is one.
 
-Confluent answers 403 for many objects that are gone. That counts as gone only if the same key works on something else at the same
-time; otherwise a revoked key would look like a successful delete.
+Confluent answers 403 for many objects that are gone. An object with a 403 counts as gone only if the same key works on something
+else at the same time; otherwise a revoked key would look like a successful delete.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def objects(body: Any, *names: str) -> list[dict[str, Any]]:
 
 
 PAGE_SIZE: Final = 99
-#: A list longer than this is a loop: quotas are far below.
+#: A list with more pages is taken for an endless loop: Confluent's quotas are far lower.
 MAX_PAGES: Final = 200
 DEAD_KEY: Final = "invalid api key"
 
@@ -69,7 +69,7 @@ def path(*parts: str) -> str:
 
 @attrs.frozen
 class RestClient:
-    """`probe` is a path that every valid key may read; if it is "", only 404 means gone.
+    """`probe` is a path that every valid key may read. Without it, only a 404 means that an object is gone.
 
     `denied_patience` is the number of seconds for which 401 and 403 are retried: new keys and roles take time.
     """
@@ -85,7 +85,7 @@ class RestClient:
         return self._call("GET", route, params)
 
     def post(self, route: str, body: Any, *, repeatable: bool = False, **params: str) -> Any:
-        """Post. `repeatable` means that a second call changes nothing."""
+        """Send a POST. `repeatable` means that a second call changes nothing."""
         return self._call("POST", route, params, body, repeatable)
 
     def put(self, route: str, body: Any) -> Any:
@@ -95,9 +95,9 @@ class RestClient:
         return self._call("PATCH", route, {}, body, repeatable)
 
     def delete(self, route: str, **params: str) -> Any:
-        """Delete; None also if there is nothing to delete.
+        """Delete the object. Return None if there is nothing to delete.
 
-        Raises Denied for a 403, which doesn't say whether the object exists.
+        Raises Denied for a 403, which doesn't tell whether the object exists.
         """
         try:
             return self._call("DELETE", route, params)
@@ -105,7 +105,7 @@ class RestClient:
             return None
 
     def read(self, route: str, **params: str) -> dict[str, Any] | None:
-        """Return the object, or None if it is gone. Raises Denied if the key, not the object, is the reason."""
+        """Return the object, or None if it is gone. Raises Denied if the reason is the key, not the object."""
         try:
             body = self.get(route, **params)
         except NotFound:
@@ -117,7 +117,7 @@ class RestClient:
         return self._object(body, route)
 
     def read_probe(self) -> bool:
-        """Return whether the key works now on something that it may read."""
+        """Return whether the key can now read `probe`."""
         if not self.probe:
             return False
         try:
@@ -127,7 +127,7 @@ class RestClient:
         return True
 
     def pages(self, route: str, **params: str) -> list[dict[str, Any]]:
-        """Return all objects of a list, each once, also if pages overlap or form a circle."""
+        """Return all objects of a list, each once, even if pages overlap or repeat."""
         seen: dict[str, dict[str, Any]] = {}
         for page in self._pages(route, {"page_size": str(PAGE_SIZE), **params}):
             for item in objects(page, "data"):
@@ -160,7 +160,7 @@ class RestClient:
 
 
 def _next_token(page: dict[str, Any]) -> str:
-    """Return the token of the next page. Its host is ignored: calls stay on the configured one."""
+    """Return the token of the next page. The host of the page's URL is ignored: calls go to the configured host only."""
     following = text(page, "metadata", "next")
     return (parse_qs(urlsplit(following).query).get("page_token") or [""])[0]
 
@@ -168,12 +168,12 @@ def _next_token(page: dict[str, Any]) -> str:
 CONTROL_PLANE: Final = "https://api.confluent.cloud"
 VENDOR_DOMAIN: Final = ".confluent.cloud"
 CLOUD: Final = "AWS"
-#: Seconds for which a data plane may refuse a key: Confluent makes keys known within 20 minutes, roles within several.
+#: Seconds for which a data plane may refuse a key: new keys take up to 20 minutes to become effective, roles several minutes.
 NEW_KEY_PATIENCE: Final = 1200.0
 
 
 def bootstrap_servers(cluster: dict[str, Any]) -> str:
-    """Return host and port, without the scheme that Confluent adds."""
+    """Return the host and the port, without the scheme that Confluent adds."""
     return text(cluster, "spec", "kafka_bootstrap_endpoint").removeprefix("SASL_SSL://")
 
 
@@ -250,11 +250,11 @@ class Confluent:
         return self._plane(text(self.flink_region(region), "http_endpoint"), key, f"Flink in {region}")
 
     def tableflow(self, key: ApiKey) -> RestClient:
-        """Return a client of Tableflow: on the control plane's host, for Tableflow keys only."""
+        """Return a client of Tableflow, which is on the control plane's host and accepts only Tableflow keys."""
         return self._plane(self.url, key, "Tableflow", probe="/tableflow/v1/regions")
 
     def catalog_url(self, region: str, environment_id: str) -> str:
-        """Return the URL of an environment's Iceberg REST catalog. No API returns it: Confluent documents its form."""
+        """Return the URL of an environment's Iceberg REST catalog. No API returns it; Confluent documents its format."""
         base = self._catalog_url or f"https://tableflow.{region}.aws{VENDOR_DOMAIN}"
         return f"{base}/iceberg/catalog/organizations/{self.organization_id}/environments/{environment_id}"
 
@@ -265,7 +265,7 @@ class Confluent:
         return RestClient(self._session, self.clock, url, key, probe=probe, denied_patience=NEW_KEY_PATIENCE)
 
     def _require_vendor(self, url: str) -> None:
-        """Raise LakeferryError for a host in an answer that isn't the vendor's: it must get no credential."""
+        """Raise LakeferryError if the host in an answer isn't the vendor's, because it must not get a credential."""
         require_safe(url)
         host = urlsplit(url).hostname or ""
         is_vendor = is_loopback(url) if is_loopback(self.url) else host.endswith(VENDOR_DOMAIN)

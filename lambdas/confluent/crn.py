@@ -30,7 +30,7 @@ def environment(scope: CrnScope) -> str:
 
 
 def cluster(scope: CrnScope) -> str:
-    """Return the form for role bindings, without the `/kafka=` at the end of the cluster's own resource name."""
+    """Return the name as role bindings use it: without the `/kafka=` at the end of the cluster's resource name."""
     return f"{environment(scope)}/cloud-cluster={scope.cluster_id}"
 
 
@@ -72,5 +72,5 @@ NEEDS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def same(one: str, other: str) -> bool:
-    """Return whether two resource names are equal; Confluent may percent-encode one."""
+    """Return whether two resource names are equal. Confluent may percent-encode one of them."""
     return unquote(one) == unquote(other)

@@ -90,7 +90,7 @@ CATALOG_FAILED: Final = ErrorRow(
 MISSING_ENDPOINT: Final = ErrorRow("CFL-NO-ENDPOINT", "Use a cluster with a public endpoint.")
 
 
-#: Seconds to wait after a 429 that names none.
+#: Seconds to wait after a 429 that doesn't say how long.
 DEFAULT_WAIT = 10.0
 _ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
     400: (Refused, INVALID),
@@ -104,7 +104,7 @@ _ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
 
 
 def error_from(answer: Response, call: str, clock: Clock, denied_patience: float) -> LakeferryError:
-    """Return the error of a response. `call` is method and path. The message has the request id, for Confluent's support."""
+    """Return the error of a response. `call` is method and path. The message has the request id for Confluent's support."""
     text = detail(answer.body)
     what = f"{call}: HTTP {answer.status}" + (f", {text}" if text else "") + f" (request id {answer.request_id or 'not given'})"
     if answer.status == 429:
@@ -140,5 +140,5 @@ def _message_of(error: Any) -> str:
 
 
 def mentions(error: LakeferryError, *phrases: str) -> bool:
-    """Return whether the vendor's message contains one of `phrases`, in any case. Confluent gives few codes."""
+    """Return whether the vendor's message contains one of `phrases`, ignoring case. Confluent returns few error codes."""
     return any(phrase.lower() in error.what.lower() for phrase in phrases)

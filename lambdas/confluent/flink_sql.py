@@ -1,4 +1,4 @@
-"""Flink SQL, compared without comments and blanks."""
+"""Compare Flink SQL, ignoring comments and white space."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-#: A string, a quoted name, a comment, or anything else between them. Quotes are doubled inside of quotes.
+#: A string, a quoted name, a comment, or the text between them. A quote inside quotes is doubled.
 _PIECES: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|[^'`/-]+|.", re.DOTALL)
 _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`")
 
 
 def normalized(sql: str) -> str:
-    """Return `sql` without comments, with single blanks, and without the semicolon at its end."""
+    """Return `sql` without comments and the semicolons at its end, and with single spaces as white space."""
     kept = []
     for piece in _PIECES.findall(sql):
         if piece.startswith(("--", "/*")) and len(piece) > 1:
             kept.append(" ")
         else:
             kept.append(piece if piece[0] in "'`" else re.sub(r"\s+", " ", piece))
-    return re.sub(r"(?:\s*;)+\s*$", "", _one_blank(kept)).strip()
+    return re.sub(r"(?:\s*;)+\s*$", "", _joined(kept)).strip()
 
 
-def _one_blank(pieces: list[str]) -> str:
-    """Join pieces by one blank where comments were removed; blanks inside quotes stay."""
+def _joined(pieces: list[str]) -> str:
+    """Join pieces with one space where comments were removed. Spaces inside quotes are kept."""
     text = ""
     for piece in pieces:
         text += piece.lstrip() if text.endswith(" ") and piece[0] not in "'`" else piece
@@ -37,6 +37,6 @@ def has_several_statements(sql: str) -> bool:
 
 
 def fingerprint(sql: str, properties: Mapping[str, str]) -> str:
-    """Return eight hexadecimal digits that differ if statement or properties differ."""
+    """Return eight hexadecimal digits that differ if the statement or the properties differ."""
     meaning = json.dumps([normalized(sql), sorted(properties.items())])
     return hashlib.sha256(meaning.encode()).hexdigest()[:8]

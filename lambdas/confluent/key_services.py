@@ -1,4 +1,4 @@
-"""The services that a key can be for: Confluent's resource of the key, its connection, and a test of it."""
+"""The services that API keys can be for: the resource of a key at Confluent, its connection, and a test of the key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lambdas.shared.redaction import ApiKey
 
 @attrs.frozen
 class Target:
-    """The service and resource of a key; ids that the service doesn't have are ""."""
+    """The service and the resource of a key. Ids that the service doesn't need are ""."""
 
     service: str
     service_account_id: str
@@ -27,7 +27,7 @@ class Target:
 
 
 def target_of(stored: Mapping[str, str]) -> Target:
-    """Return the target of the key in a secret, by the fields that AWS's managed external secrets use."""
+    """Return the target of the key in a secret, from the fields that AWS's managed external secrets use."""
     resource_id = stored.get("resourceId", "")
     common = Target(_service(resource_id), stored.get("serviceAccountId", ""), stored.get("environmentId", ""))
     if common.service == "kafka":
@@ -48,7 +48,7 @@ def _service(resource_id: str) -> str:
 
 
 def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
-    """Return `spec.resource` of a new key, as Confluent's Terraform provider sends it; a Cloud key has none."""
+    """Return `spec.resource` of a new key, as Confluent's Terraform provider sends it. A Cloud key has none."""
     if target.service == "kafka":
         return {"id": target.cluster_id, "kind": "Cluster"}
     if target.service == "schema_registry":
@@ -62,7 +62,7 @@ def resource(vendor: Confluent, target: Target) -> dict[str, str] | None:
 
 
 def is_for(key: dict[str, Any], wanted: dict[str, str] | None) -> bool:
-    """Return whether a listed key is for `wanted`. Confluent returns kind and version in another form than it accepts."""
+    """Return whether a listed key is for `wanted`. Confluent returns kind and version in a different format than it accepts."""
     resource_id = text(key, "spec", "resource", "id").lower()
     if wanted is None:
         return resource_id in ("", "cloud")
@@ -70,7 +70,7 @@ def is_for(key: dict[str, Any], wanted: dict[str, str] | None) -> bool:
 
 
 def connection(vendor: Confluent, target: Target) -> Connection:
-    """Return how a client connects. Raises ResourceMissing if the cluster is gone, InProgress if the service isn't up."""
+    """Return how a client connects. Raises ResourceMissing if the cluster is gone, InProgress if the service isn't ready."""
     wanted = resource(vendor, target)
     common = Connection(
         service_account_id=target.service_account_id,
@@ -94,7 +94,7 @@ def connection(vendor: Confluent, target: Target) -> Connection:
 
 
 def works(vendor: Confluent, target: Target, key: ApiKey) -> bool:
-    """Return whether the service accepts the key now. A Flink gateway reports an unknown key in four ways."""
+    """Return whether the service accepts the key now. A Flink gateway has four ways to report an unknown key."""
     plane, route = _test_call(vendor, target, key)
     try:
         plane.get(route)

@@ -1,4 +1,4 @@
-"""How resource types find their objects, and treat missing ones."""
+"""How resource types find their objects, and how they treat missing ones."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def known_and_named(
     name: str,
     *where: str,
 ) -> list[str]:
-    """Return ids: the known one, if it exists, then those of all other objects whose field at `where` is `name`."""
+    """Return ids: the known id if its object exists, then the ids of all other objects whose field at `where` is `name`."""
     ids = [known] if known and read(known) is not None else []
     named = (text(item, "id") for item in listed if text(item, *where) == name)
     return ids + [one for one in named if one and one not in ids]
 
 
 def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]) -> list[str]:
-    """Return what `look` returns. An object to delete is gone when its container is gone, whatever its own API answers."""
+    """Return what `look` returns. An object to delete counts as gone if its container is gone, whatever its API answers."""
     try:
         return look()
     except (Denied, NotFound, ParentMissing):

@@ -1,6 +1,6 @@
-"""The properties of Confluent Cloud's resource types. Stacks set them, handlers read them.
+"""The properties of Confluent Cloud's resource types. Stacks set them, and handlers read them.
 
-TYPE is the name in a stack, the outputs are for `Fn::GetAtt`, and another value of a CREATE_ONLY property replaces the object.
+TYPE is the name in a stack, the outputs are for `Fn::GetAtt`, and a change of a CREATE_ONLY property replaces the object.
 """
 
 from __future__ import annotations
@@ -57,9 +57,11 @@ class KafkaClusterProps(Properties[KafkaClusterOutputs]):
     region: str = prop("The AWS region.")
     type: str = prop("Basic or Standard. Basic can become Standard; Standard stays Standard.", default="Standard")
     availability: str = prop(
-        "How many zones. Confluent may show it as LOW or HIGH.", default="SINGLE_ZONE", one_of=("SINGLE_ZONE", "MULTI_ZONE")
+        "Single or multiple availability zones. Confluent may show it as LOW or HIGH.",
+        default="SINGLE_ZONE",
+        one_of=("SINGLE_ZONE", "MULTI_ZONE"),
     )
-    max_ecku: int | None = prop("Largest number of elastic units (eCKU); Confluent's own limit without it.", default=None)
+    max_ecku: int | None = prop("Maximum number of elastic units (eCKU). Without it, Confluent's limit applies.", default=None)
     deletion_protection: bool = prop("Whether Confluent refuses to delete the cluster.", default=False)
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -108,7 +110,7 @@ class RoleBindingProps(Properties[RoleBindingOutputs]):
                 yield needed_for_scope, f"is missing: scope {self.scope} needs it"
 
 
-#: The resource name of entries on the cluster itself.
+#: The resource name of ACLs on the cluster itself.
 CLUSTER_NAME: Final = "kafka-cluster"
 
 
@@ -127,10 +129,10 @@ class AclProps(Properties[AclOutputs]):
     environment_id: str = prop("The environment, env-….")
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     credentials: str = prop("Name or ARN of the secret with a Kafka key that may administer the cluster.")
-    service_account_id: str = prop("The account of the entry, sa-….")
+    service_account_id: str = prop("The account of the ACL, sa-….")
     resource_type: str = prop("Type of the resource.", one_of=("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID"))
     resource_name: str = prop(f"Name of the resource; {CLUSTER_NAME} for CLUSTER.", default=CLUSTER_NAME)
-    resource_names: list[str] = prop("Several names instead of one: an entry for each.", default=list)
+    resource_names: list[str] = prop("Several names instead of one: an ACL for each.", default=list)
     pattern_type: str = prop("Whether the name is complete or a prefix.", default="LITERAL", one_of=("LITERAL", "PREFIXED"))
     operation: str = prop(
         "The operation.",
@@ -140,10 +142,10 @@ class AclProps(Properties[AclOutputs]):
         ),
     )  # fmt: skip
     permission: str = prop("Whether the operation is allowed or denied.", default="ALLOW", one_of=("ALLOW", "DENY"))
-    host: str = prop("The host that it applies to.", default="*")
+    host: str = prop("The host that the ACL applies to.", default="*")
 
 
-#: The services of keys, with the properties that each needs besides the account.
+#: The services of keys, and the properties that each service needs besides the account.
 KEY_SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka": ("environment_id", "cluster_id"),
     "schema_registry": ("environment_id",),
@@ -193,7 +195,7 @@ class TopicProps(Properties[TopicOutputs]):
     credentials: str = prop("Name or ARN of the secret with a Kafka key that may administer the cluster.")
     topic: str = prop("The topic's name.")
     partitions: int = prop("Number of partitions. It can be raised; a lower one is refused.", default=6)
-    config: dict[str, str] = prop("Settings of the topic, such as retention.ms; Confluent's own without them.", default=dict)
+    config: dict[str, str] = prop("Settings of the topic, such as retention.ms. Others have Confluent's defaults.", default=dict)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if self.partitions < 1:
@@ -222,14 +224,16 @@ class SchemaProps(Properties[SchemaOutputs]):
     schema: str = prop("The schema's text.")
     schema_type: str = prop("Language of the schema.", default="AVRO", one_of=("AVRO", "JSON", "PROTOBUF"))
     compatibility: str = prop(
-        "The subject's compatibility level; the registry's own without it.", default="", one_of=("", *COMPATIBILITY_LEVELS)
+        "The subject's compatibility level. Without it, the registry's level applies.",
+        default="",
+        one_of=("", *COMPATIBILITY_LEVELS),
     )
     delete_permanently: bool = prop(
         "Whether deleting the resource deletes the subject permanently. Otherwise it can be restored.",
         default=False,
     )
     adopt: bool = prop(
-        "Whether a subject that exists is taken over, as one that a connector registered. It is never deleted permanently.",
+        "Whether an existing subject is taken over, such as one that a connector registered. It is never deleted permanently.",
         default=False,
     )
 
@@ -253,13 +257,13 @@ class ConnectorProps(Properties[ConnectorOutputs]):
 
     environment_id: str = prop("The environment, env-….")
     cluster_id: str = prop("The Kafka cluster, lkc-….")
-    service_account_id: str = prop("The account that the connector reads or writes the topics with, sa-….")
-    topic: str = prop("The topic that it writes.")
-    quickstart: str = prop("A quickstart of Datagen, such as STOCK_TRADES; or set `schema`.", default="")
-    schema: str = prop("Avro schema with Datagen's arguments, for your own data.", default="")
-    schema_key_field: str = prop("The field that becomes the record's key, with `schema`.", default="")
-    max_interval_ms: int | None = prop("Longest pause between two records of Datagen, in milliseconds.", default=None)
-    tasks: int = prop("Largest number of tasks.", default=1)
+    service_account_id: str = prop("The account with which the connector writes to the topic, sa-….")
+    topic: str = prop("The topic that the connector writes to.")
+    quickstart: str = prop("A quickstart of Datagen, such as STOCK_TRADES. Set either this or `schema`.", default="")
+    schema: str = prop("An Avro schema with Datagen's annotations, for your own data.", default="")
+    schema_key_field: str = prop("The field that becomes the record's key. Only with `schema`.", default="")
+    max_interval_ms: int | None = prop("Maximum pause between two records of Datagen, in milliseconds.", default=None)
+    tasks: int = prop("Maximum number of tasks.", default=1)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if bool(self.quickstart) == bool(self.schema):
@@ -281,7 +285,7 @@ class FlinkComputePoolProps(Properties[FlinkComputePoolOutputs]):
     environment_id: str = prop("The environment, env-….")
     region: str = prop("The AWS region.")
     max_cfu: int = prop(
-        "Largest number of Flink units (CFU). It can be raised, never lowered: a lower one has no effect.",
+        "Maximum number of Flink units (CFU). It can be raised, never lowered: a lower one has no effect.",
         default=10,
         one_of=(5, 10, 20, 30, 40, 50),
     )
@@ -300,15 +304,15 @@ class FlinkStatementProps(Properties[FlinkStatementOutputs]):
     environment_id: str = prop("The environment, env-….")
     region: str = prop("The AWS region.")
     credentials: str = prop("Name or ARN of the secret with a Flink key of that region.")
-    compute_pool_id: str = prop("The pool that it runs in, lfcp-….")
-    service_account_id: str = prop("The account that it reads and writes with, sa-….")
+    compute_pool_id: str = prop("The compute pool that the statement runs in, lfcp-….")
+    service_account_id: str = prop("The account with which the statement reads and writes, sa-….")
     catalog: str = prop("Flink's catalog: the name of the environment.")
     database: str = prop("Flink's database: the name of the Kafka cluster.")
     sql: str = prop("The statement.")
-    undo_sql: str = prop("The statement that reverts it. It runs before the statement is deleted or replaced.", default="")
+    undo_sql: str = prop("The statement that undoes `sql`. It runs before the statement is deleted or replaced.", default="")
     properties: dict[str, str] = prop("Further session properties of Flink.", default=dict)
     tableflow_topics: list[str] = prop(
-        "Topics with Tableflow that it writes. While it has some, its text can't change: the topics would have to be dropped.",
+        "Topics with Tableflow that the statement writes to. If set, its text can't change: that would drop the topics.",
         default=list,
     )
 
@@ -332,7 +336,7 @@ class ProviderIntegrationProps(Properties[ProviderIntegrationOutputs]):
 
     environment_id: str = prop("The environment, env-….")
     role_arn: str = prop(
-        "ARN of the customer's role, which need not exist yet. Only one integration of an environment can use it."
+        "ARN of the customer's role, which need not exist yet. Only one integration of an environment can use the role."
     )
 
 
@@ -356,7 +360,7 @@ class TableflowTopicProps(Properties[TableflowTopicOutputs]):
     credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
     topic: str = prop("The topic. Its values need a schema.")
     storage: str = prop("Storage of the table.", default="own_bucket", one_of=("own_bucket", "managed"))
-    bucket: str = prop("The bucket, for own_bucket: empty at first; nobody else may write to it.", default="")
+    bucket: str = prop("The bucket, for own_bucket. It must be empty at first, and nobody else may write to it.", default="")
     provider_integration_id: str = prop("The provider integration for the bucket's account, for own_bucket: cspi-….", default="")
     table_formats: list[str] = prop("Formats of the table.", default=list)
     retention_ms: int | None = prop("Milliseconds for which old snapshots are kept; at least a day.", default=None)
@@ -364,9 +368,9 @@ class TableflowTopicProps(Properties[TableflowTopicOutputs]):
     error_handling: str = prop(
         "What Tableflow does with a record that it can't write.", default="SUSPEND", one_of=("SUSPEND", "SKIP", "LOG")
     )
-    error_log_topic: str = prop("The topic for such records, for LOG.", default="error_log")
+    error_log_topic: str = prop("The topic for these records, for LOG.", default="error_log")
     metadata_columns: str = prop("Naming scheme of metadata columns.", default="DEFAULT", one_of=("DEFAULT", "PORTABLE"))
-    await_catalog: bool = prop("Whether to wait until the table is in every catalog.", default=False)
+    await_catalog: bool = prop("Whether to wait until every catalog shows the table.", default=False)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for name in ("bucket", "provider_integration_id"):
@@ -394,4 +398,4 @@ class CatalogIntegrationProps(Properties[CatalogIntegrationOutputs]):
     cluster_id: str = prop("The Kafka cluster, lkc-….")
     credentials: str = prop("Name or ARN of the secret with a Tableflow key.")
     provider_integration_id: str = prop("The provider integration for the account of the Glue catalog, cspi-….")
-    database: str = prop("The Glue database; the cluster's id without it.", default="")
+    database: str = prop("The Glue database. By default, it has the cluster's id as its name.", default="")

@@ -1,7 +1,7 @@
 """The fields of a key's secret: all that a client needs to connect.
 
-First the fields that AWS's managed external secrets expect, then those that clients of the service read, among them the
-names that the Terraform kickstarter of the same architecture uses.
+The first fields are those that AWS's managed external secrets expect. The others are read by clients of the service; they include
+the names that the Terraform kickstarter of the same architecture uses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DISPLAY_NAME: Final = "displayName"
 
 @attrs.frozen
 class Connection:
-    """Where a key is used, and its owner; "" for what the service doesn't have."""
+    """Where a key is used, and its owner. Values that the service doesn't have are ""."""
 
     service_account_id: str
     resource_id: str
@@ -84,7 +84,7 @@ _OF_SERVICE: Final[Mapping[str, Callable[[ApiKey, Connection], dict[str, str]]]]
 SERVICES: Final = tuple(_OF_SERVICE)
 
 
-#: The fields that contain a part of the key, for all services.
+#: The fields of all services that contain a part of the key.
 _OF_KEY: Final[Mapping[str, Callable[[ApiKey], str]]] = {
     KEY_ID: lambda key: key.id,
     KEY_SECRET: lambda key: key.secret.reveal(),
@@ -97,7 +97,7 @@ _OF_KEY: Final[Mapping[str, Callable[[ApiKey], str]]] = {
 
 
 def fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
-    """Return the secret's whole JSON, without fields that are ""."""
+    """Return all fields of the secret, without those that are ""."""
     managed = {
         KEY_ID: key.id,
         KEY_SECRET: key.secret.reveal(),
@@ -110,5 +110,5 @@ def fields(service: str, key: ApiKey, to: Connection) -> dict[str, str]:
 
 
 def with_key(stored: Mapping[str, str], key: ApiKey) -> dict[str, str]:
-    """Return the fields of a secret with another key; all other fields stay, also unknown ones."""
+    """Return the fields of a secret with another key. All other fields stay the same, including unknown ones."""
     return {name: _OF_KEY[name](key) if name in _OF_KEY else value for name, value in stored.items()}

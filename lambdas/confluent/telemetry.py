@@ -1,4 +1,4 @@
-"""Metrics of a cluster from Confluent's Metrics API: which topics got records, and how many of them Tableflow skipped.
+"""Metrics of a cluster from Confluent's Metrics API: which topics received records, and how many records Tableflow skipped.
 
 The key is a Cloud key of an account with the role MetricsViewer, which can read metrics and nothing else.
 """
@@ -13,24 +13,24 @@ from typing import Any, Final
 from lambdas.confluent.client import MAX_PAGES, RestClient, objects, text
 
 TELEMETRY: Final = "https://api.telemetry.confluent.cloud"
-#: The Metrics API keeps a week of metrics, by the hour.
+#: The Metrics API keeps hourly metrics for a week.
 RETENTION: Final = timedelta(days=7)
 _QUERY: Final = "/v2/metrics/cloud/query"
 _RECEIVED: Final = "io.confluent.kafka.server/received_records"
-#: Records that Tableflow couldn't write and left out (docs.confluent.io, "Configure Tableflow": rows_skipped). Of the whole
-#: cluster, because Confluent doesn't document a label for the topic.
+#: Records that Tableflow couldn't write and left out (docs.confluent.io, "Configure Tableflow": rows_skipped). They are counted
+#: for the whole cluster, because Confluent doesn't document a label for the topic.
 _SKIPPED: Final = "io.confluent.tableflow/rows_skipped"
 _TOPIC: Final = "metric.topic"
 _HOUR: Final = timedelta(hours=1)
 
 
 def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
-    """Return the end of the last hour in which each topic got records, in seconds since 1970 and not after `now`.
+    """Return the end of the last hour in which each topic received records, in seconds since 1970 and not after `now`.
 
     Topics without records in a week are left out. Raises LakeferryError.
     """
     times: dict[str, float] = {}
-    # The query begins with a full hour, which must not be older than what Confluent keeps.
+    # The query begins at a full hour, which must not be older than the metrics that Confluent keeps.
     for row in _rows(plane, _RECEIVED, cluster_id, RETENTION - _HOUR + timedelta(seconds=1), now):
         if float(row.get("value") or 0) > 0:
             until = min(now, (datetime.fromisoformat(str(row["timestamp"])) + _HOUR).timestamp())
@@ -40,7 +40,7 @@ def last_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str
 
 
 def recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping[str, float]:
-    """Return the number of records by topic, in this hour and the one before. Raises LakeferryError."""
+    """Return the number of records in this hour and the one before, by topic. Raises LakeferryError."""
     sums: defaultdict[str, float] = defaultdict(float)
     for row in _rows(plane, _RECEIVED, cluster_id, _HOUR, now):
         sums[str(row.get(_TOPIC))] += float(row.get("value") or 0)
@@ -48,7 +48,7 @@ def recently_received(plane: RestClient, cluster_id: str, now: float) -> Mapping
 
 
 def recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:
-    """Return how many records of all topics Tableflow skipped, in this hour and the one before. Raises LakeferryError."""
+    """Return how many records Tableflow skipped in this hour and the one before, in all topics. Raises LakeferryError."""
     rows = _rows(plane, _SKIPPED, cluster_id, _HOUR, now, by_topic=False)
     return sum(float(row.get("value") or 0) for row in rows)
 
@@ -56,7 +56,7 @@ def recently_skipped(plane: RestClient, cluster_id: str, now: float) -> float:
 def _rows(
     plane: RestClient, metric: str, cluster_id: str, period: timedelta, now: float, *, by_topic: bool = True
 ) -> list[dict[str, Any]]:
-    """Return the rows of all pages, by hour, from the start of the hour in which `period` began."""
+    """Return the hourly rows of all pages, from the start of the hour in which `period` began."""
     end = datetime.fromtimestamp(now, UTC)
     start = (end - period).replace(minute=0, second=0, microsecond=0)
     body: dict[str, Any] = {

@@ -1,6 +1,6 @@
 """Remove what vendors and jobs leave behind: objects and uploads in a bucket, tables of a Glue database.
 
-Each method works until the deadline and returns whether nothing is left. Something that is already gone counts as removed.
+Each method works until the deadline and returns True if nothing is left. Something that is already gone counts as removed.
 """
 
 from __future__ import annotations
@@ -22,20 +22,24 @@ if TYPE_CHECKING:
 _GONE: Final = ("NoSuchBucket", "NoSuchUpload", "EntityNotFoundException")
 
 
-#: States of a stack that is deleted. In any other, one resource leaves a stack whose data is still in use.
+#: Statuses of a stack that is being deleted. In any other status, only this resource is removed, and the stack's data is still
+#: in use.
 _DELETING: Final = ("DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS")
 
 
 @attrs.frozen
 class Cleaner:
-    """`client` returns the client of a service. Only buckets of `account` are emptied."""
+    """`client` returns the boto3 client of a service. Only buckets of `account` are emptied."""
 
     client: Callable[[str], Any]
     account: str
     deadline: Deadline
 
     def remove(self, properties: Mapping[str, Any]) -> bool:
-        """Empty what `properties` name. Return whether nothing is left. Raises Transient, and LakeferryError if AWS refuses."""
+        """Empty the bucket or database that `properties` name. Return True if nothing is left.
+
+        Raises Transient, and LakeferryError if AWS refuses.
+        """
         for name, remove in _METHODS.items():
             if value := properties.get(name):
                 return remove(self, value)
@@ -52,7 +56,7 @@ class Cleaner:
         while self._has_time():
             try:
                 with _calling(f"emptying bucket {name}"):
-                    if not self._round(s3, name):
+                    if not self._remove_batch(s3, name):
                         return True
             except _Gone:
                 return True
@@ -77,7 +81,7 @@ class Cleaner:
     def _has_time(self) -> bool:
         return self.deadline.clock.time() < self.deadline.at
 
-    def _round(self, s3: S3Client, bucket: str) -> bool:
+    def _remove_batch(self, s3: S3Client, bucket: str) -> bool:
         """Remove up to a thousand versions and a page of uploads. Return False if there were none."""
         owner = self.account
         listed = s3.list_object_versions(Bucket=bucket, ExpectedBucketOwner=owner, MaxKeys=1000)
@@ -106,7 +110,7 @@ _METHODS: Final[Mapping[str, Callable[[Cleaner, Any], bool]]] = {
 
 
 class _Gone(Exception):
-    """AWS answers that it doesn't exist."""
+    """AWS answered that the object doesn't exist."""
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""The lifecycle of every custom resource, behind CDK's provider framework.
+"""The lifecycle of all custom resources, called by CDK's provider framework.
 
-`on_event` checks the properties and names the object. It calls neither AWS nor a vendor, so it fails only for a mistake in the
-properties: the framework sends no delete after a create that failed in on_event.
-`is_complete` does the work, some or all of it in each call, and raises only errors that waiting can't resolve.
+`on_event` checks the properties and names the object. It calls neither AWS nor a vendor, so it fails only if the properties are
+wrong. That matters because the framework sends no delete after a create that failed in on_event.
+`is_complete` does all or part of the work in each call, and raises only errors that waiting can't resolve.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from lambdas.shared.secrets import SecretStore
 
 _WAITING: Final[dict[str, Any]] = {"IsComplete": False}
 _DONE: Final[dict[str, Any]] = {"IsComplete": True}
-#: Seconds by which a lease outlasts the work: Lambda has then ended the process, and its last call has arrived.
-_LEASE_AFTERLIFE: Final = 60.0
+#: Seconds from the deadline to the end of a lease. By then Lambda has ended the process, and its last call has arrived.
+_LEASE_MARGIN: Final = 60.0
 _DOING: Final = {"Create": "creating", "Update": "updating", "Delete": "deleting"}
 
 
 @attrs.frozen
 class Deployment:
-    """The parts of names that are the same for all resources."""
+    """The parts of names that all resources have in common."""
 
     project: str
     stage: str
@@ -71,7 +71,7 @@ def on_event(event: Mapping[str, Any], now: float, types: Mapping[str, ResourceT
 
 @attrs.frozen
 class Lifecycle:
-    """`vendors` create a vendor's client when it is first needed. `deadline` is the end of this invocation's work."""
+    """`vendors` has a function for each vendor that returns its client. This invocation's work ends at `deadline`."""
 
     deployment: Deployment
     states: StateStore
@@ -83,7 +83,7 @@ class Lifecycle:
     types: Mapping[str, ResourceType] = registry.RESOURCE_TYPES
 
     def is_complete(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Work on a request. IsComplete is False for unfinished work and temporary errors; all others are raised."""
+        """Work on a request. IsComplete is False for unfinished work and temporary errors; all other errors are raised."""
         request = read_request(event)
         target = self._to_delete(request) if request.verb == DELETE else request.identity
         if target is None and request.verb == DELETE:
@@ -97,7 +97,7 @@ class Lifecycle:
             self.log.info("waiting", code=error.row.code, reason=error.what)
             return _WAITING
         except Denied as error:
-            # From the state table or the stack. What vendors deny is handled in `_advance`, where the resource's state is known.
+            # The state table or the stack denied access. A vendor's Denied is handled in `_advance`, which knows the state.
             if error.row is not errors.STORAGE or self.deadline.clock.time() - request.started >= error.patience:
                 raise
             self.log.info("waiting", code=error.row.code, reason=error.what)
@@ -118,13 +118,13 @@ class Lifecycle:
         return _DONE if request.verb == DELETE else {**_DONE, "Data": dict(outputs)}
 
     def _advance(self, request: Request, lease: Lease) -> Outputs | None:
-        """Return the outputs when all is done, None while work goes on."""
+        """Return the outputs when all work is done, None before."""
         now = self.deadline.clock.time
         limit = registry.find(request.kind, self.types).handler.TIMEOUT_SECONDS
         if now() < lease.state.progress.not_before:
             return None
         try:
-            outputs = self._settle(request, lease)
+            outputs = self._reconcile(request, lease)
         except LakeferryError as error:
             reconcile.check_retry_budget(error, lease.state, now(), limit)
             self.log.info("waiting", code=error.row.code, reason=error.what)
@@ -133,7 +133,7 @@ class Lifecycle:
             reconcile.check_slow(lease.state, now(), limit)
         return outputs
 
-    def _settle(self, request: Request, lease: Lease) -> Outputs | None:
+    def _reconcile(self, request: Request, lease: Lease) -> Outputs | None:
         if request.verb == DELETE:
             if lease.state.progress.done:
                 return {}
@@ -171,7 +171,7 @@ class Lifecycle:
         return Reconciler(registered.handler, context, parse(registered.handler.PROPERTIES, request.given, strict=False), lease)
 
     def _to_delete(self, request: Request) -> Identity | None:
-        """Return the object to delete, or None if the id is not ours and the properties could never have created anything."""
+        """Return the object to delete; None if the id isn't Lakeferry's and invalid properties can't have created anything."""
         if request.identity:
             return request.identity
         handler = registry.find(request.kind, self.types).handler
@@ -202,11 +202,11 @@ class Lifecycle:
         )
 
     def _lease(self, request: Request, target: Identity) -> Lease:
-        until = self.deadline.at + _LEASE_AFTERLIFE
+        until = self.deadline.at + _LEASE_MARGIN
         return self.states.lease(_key(request, target), request.id, uuid.uuid4().hex, until)
 
     def _release(self, lease: Lease) -> None:
-        """Release the lease. If that fails, it expires; the work is done anyway."""
+        """Release the lease. A failure is only logged: the lease expires, and the work is done."""
         try:
             lease.release()
         except Transient as error:
@@ -215,7 +215,7 @@ class Lifecycle:
 
 @contextmanager
 def _named(request: Request) -> Iterator[None]:
-    """Add operation, resource type and resource to the message of an error."""
+    """Add the operation, the resource type and the logical id to the message of an error."""
     try:
         yield
     except LakeferryError as error:
@@ -226,14 +226,14 @@ def _named(request: Request) -> Iterator[None]:
 def _targets(
     request: Request, handler: ResourceHandler, before: Properties[Any] | None, spec: Properties[Any]
 ) -> tuple[Identity, Identity | None]:
-    """Return the object that should exist, and one unknown to CloudFormation that should not."""
+    """Return the object that should exist, and one that CloudFormation doesn't know of and that should be deleted."""
     wanted = Identity(request.kind, request.logical_id, generation_of(handler, spec))
     current = request.identity
     if request.verb != UPDATE or current is None:
         return wanted, None
     if before is None or not is_replaced(handler, before, spec):
         return current, None
-    # A rollback to the object that CloudFormation still has: the update to the other one failed.
+    # If both are the same, the replacement failed: this is the rollback to the object that CloudFormation still has.
     return wanted, attrs.evolve(wanted, generation=generation_of(handler, before)) if wanted == current else None
 
 

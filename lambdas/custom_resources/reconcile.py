@@ -1,8 +1,8 @@
 """Bring one object to its desired state: present as declared, or absent. Each call does what can be done now.
 
-What a lost answer leaves open is decided by listing objects, never by guessing: an object counts as absent after two searches,
-the second of them a good while later if the outcome of a create is unknown. Errors that may pass are retried, at most for as
-long as CloudFormation waits.
+If an answer was lost, its outcome is determined by listing objects. An object counts as deleted after two searches without a
+result. If the outcome of a create is unknown, the object counts as absent only if a search ABSENCE_GAP seconds later finds
+nothing either. Temporary errors are retried, for at most as long as CloudFormation waits.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from lambdas.shared.errors import (
 from lambdas.shared.http import NotSent
 from lambdas.shared.resource import Context, Outputs, ResourceHandler
 
-#: Seconds for which dependent objects may block a delete, also if the vendor answers 400 instead of 409.
+#: Seconds for which dependent objects may block a delete, even if the vendor answers 400 instead of 409.
 DELETE_PATIENCE: Final = 1200.0
-#: Shorter than for a create: the key of a delete is not new, so that can't be the reason of a 401 or 403.
+#: Shorter than the patience of a create may be: a delete uses no new key, so a new key can't be the reason for a 401 or 403.
 DELETE_DENIED_PATIENCE: Final = 300.0
 
 
@@ -68,7 +68,7 @@ def check_slow(row: ResourceState, now: float, limit: float) -> None:
 
 
 def _lasting(error: LakeferryError, row: ResourceState, now: float) -> float:
-    """Return the seconds since this error first occurred. Errors in between, which the repair causes, don't reset it."""
+    """Return the seconds since this error first occurred. Other errors, which a repair may cause in between, don't reset it."""
     progress = row.progress
     if isinstance(error, ReplacementRequired | Transient):
         return now - row.since
@@ -91,9 +91,9 @@ def _patience(error: LakeferryError, row: ResourceState) -> float:
     return error.patience
 
 
-#: Seconds after which a create without an answer can no longer take effect, and lists contain what it created.
+#: Seconds after which a create without an answer can no longer take effect, and lists include what it created.
 ABSENCE_GAP: Final = 60.0
-#: Seconds after which a delete is sent again, and between two attempts to repair an object by replacing it.
+#: Seconds before a delete is sent again, and between two attempts to repair an object by replacing it.
 REPEAT_GAP: Final = 120.0
 _ROUNDS: Final = 4
 
@@ -110,7 +110,7 @@ class Reconciler:
     lease: Lease
 
     def ensure_present(self) -> Outputs | None:
-        """Return the outputs once the object exists, as wanted, and works; None while it is being created."""
+        """Return the outputs once the object exists, has the wanted properties and works. Return None before."""
         try:
             return self._present()
         except ParentMissing:
@@ -123,7 +123,7 @@ class Reconciler:
             raise
 
     def ensure_absent(self) -> bool:
-        """Delete the object. Return True once it is certainly gone."""
+        """Delete the object. Return True once searches confirm that it is gone."""
         for _ in range(_ROUNDS):
             object_ids = self.handler.find_existing(self.context, self.spec, self._facts.object_id or self._facts.lost_id)
             if object_ids:
@@ -137,7 +137,7 @@ class Reconciler:
             self._progress.empty_searches += 1
             self._rule_out_lost_create()
             if self._progress.empty_searches > 1:
-                # A later create of the same resource must not take over what somebody else has created since.
+                # A later create of the same resource must not take over an object that somebody else has created by then.
                 self._facts.object_id = self._facts.lost_id = None
                 self._facts.notes.clear()
                 return True
@@ -191,7 +191,7 @@ class Reconciler:
         return facts.object_id
 
     def _rule_out_lost_create(self) -> None:
-        """Raises StillSearching until an object that may exist would be listed."""
+        """Raises StillSearching until so much time has passed that an object from a lost create would be listed."""
         facts = self._facts
         if not facts.attempted and not facts.lost_id:
             return
@@ -202,7 +202,7 @@ class Reconciler:
         facts.attempted, facts.absent_since = False, None
 
     def _forget(self) -> None:
-        """Forget an object that is missing. One that was removed on purpose is not searched for."""
+        """Forget the id of a missing object. Unless Lakeferry itself deleted the object, keep the id for the next search."""
         self._facts.lost_id = None if self._progress.removing else self._facts.object_id
         self._facts.object_id = None
         self._progress.applied = self._progress.removing = False
@@ -219,11 +219,11 @@ class Reconciler:
         self._progress.deletion_sent_at = self._now
 
     def _remove_duplicates(self, object_id: str) -> None:
-        """Delete all but one object: of several creates, more than one may have had its effect."""
-        everything = attrs.evolve(self.context, deleting=True)
-        for duplicate in self.handler.find_existing(everything, self.spec, object_id):
+        """Delete all objects but one: if several creates were sent, more than one may have taken effect."""
+        context = attrs.evolve(self.context, deleting=True)  # so that all managed objects are listed
+        for duplicate in self.handler.find_existing(context, self.spec, object_id):
             if duplicate != object_id:
-                self.handler.delete(everything, self.spec, duplicate)
+                self.handler.delete(context, self.spec, duplicate)
         self._facts.creates = 1
 
     def _may_send_deletion(self) -> bool:

@@ -45,7 +45,7 @@ SNOWFLAKE: Final = "snowflake"
 
 @attrs.frozen
 class ResourceType:
-    """`vendor` names the client that the verbs need."""
+    """`vendor` names the client that the handler's functions need."""
 
     handler: ResourceHandler
     vendor: str
@@ -81,7 +81,7 @@ RESOURCE_TYPES: Final[Mapping[str, ResourceType]] = {
 
 
 def find(name: str, types: Mapping[str, ResourceType] = RESOURCE_TYPES) -> ResourceType:
-    """Raises BadProperties."""
+    """Return the resource type. Raises BadProperties for an unknown name."""
     try:
         return types[name]
     except KeyError:

@@ -1,8 +1,8 @@
 """A custom resource's event, the object that it names, and the status of its stack.
 
-CloudFormation's physical id consists of the resource type, the logical id and a generation. The generation is a hash of the
-create-only property values, not a count: the same values give the same object again. So a rollback names the old object without
-knowing it, and a create without an answer is found again.
+The physical id that CloudFormation gets consists of the resource type, the logical id and a generation. The generation is a
+hash of the create-only properties' values, not a counter: the same values always give the same id. So a rollback computes the
+old object's id, and an object whose create got no answer is found again.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Identity:
 
 
 def parse_physical_id(physical_id: str) -> Identity | None:
-    """Return the parsed id, or None for any other text: CloudFormation invents an id for a create that never answered."""
+    """Return the parsed id, or None for any other text: CloudFormation makes up an id if a create never answered."""
     prefix, *parts = physical_id.split(":")
     return Identity(*parts) if prefix == _PREFIX and len(parts) == 3 else None
 
 
 def generation_of(handler: ResourceHandler, spec: Properties[Any]) -> str:
-    """Return the generation. It never changes for the same values: ids of existing resources contain it."""
+    """Return the generation. The algorithm must never change, because the ids of existing resources contain its result."""
     if not handler.PROPERTIES.CREATE_ONLY:
         return ONLY_GENERATION
     values = json.dumps([getattr(spec, name) for name in handler.PROPERTIES.CREATE_ONLY])
@@ -58,7 +58,7 @@ def is_replaced(handler: ResourceHandler, before: Properties[Any], after: Proper
 
 
 def resource_uid(stack_id: str, logical_id: str) -> str:
-    """Return a hash of the resource over all its generations. The stack's id makes it unique among stacks of one name."""
+    """Return a hash that all generations of a resource share. The stack's id makes it unique among stacks of the same name."""
     return hashlib.sha256(f"{stack_id}/{logical_id}".encode()).hexdigest()[:32]
 
 
@@ -70,10 +70,10 @@ class Stacks(Protocol):
         """Return whether the stack is being created or updated. False during a rollback."""
 
     def is_rolling_back(self, stack_id: str) -> bool:
-        """Return whether the resource to delete was created by the operation that failed."""
+        """Return whether the stack is being rolled back, which deletes what the failed operation created."""
 
     def is_creating(self, stack_id: str, logical_id: str) -> bool:
-        """Return whether CloudFormation waits for this resource to be created. False if the stack doesn't have it."""
+        """Return whether CloudFormation is waiting for this resource. False if the stack doesn't have it."""
 
 
 @attrs.frozen
@@ -111,7 +111,7 @@ DISCARD: Final = "Discard"
 
 
 def is_first_call(event: Mapping[str, Any]) -> bool:
-    """Return whether this is the framework's first call for the request, which names the resource."""
+    """Return whether this is the framework's first call for the request: the one to `on_event`, which names the resource."""
     return STARTED not in event
 
 
@@ -142,7 +142,7 @@ class Request:
 
 
 def read_request(event: Mapping[str, Any]) -> Request:
-    """Parse an event. Raises LakeferryError for one that CloudFormation doesn't send."""
+    """Parse an event. Raises LakeferryError for an event that CloudFormation can't have sent."""
     try:
         given = dict(event["ResourceProperties"])
         verb = event["RequestType"]

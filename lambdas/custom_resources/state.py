@@ -1,12 +1,12 @@
 """The state of a resource between invocations: which request is in force, and what is known about the object.
 
-There is one DynamoDB item for each object that a stack may have. An item is written only over the version that was read, so two
-invocations never both own it. An invocation that works on an object holds the item's lease; a lease expires when the Lambda that
-took it can't run any more.
+There is one DynamoDB item for each object that a stack may have. An item is written only if it still has the version that was
+read, so two invocations never both own it. An invocation that works on an object holds the item's lease. A lease expires when
+the invocation that took it can't be running any more.
 
-Events come twice, late and in the wrong order. The first event of a request takes the object over from the request before it,
-which can do nothing more. A delete is always accepted. A create or an update after a delete, and an update after a rollback, may
-come too late: then CloudFormation's status of the stack decides.
+Events may arrive twice, late and in the wrong order. When the first event of a request arrives, the request before it can do
+nothing more. A delete is always accepted. A create or an update that arrives after a delete, and an update that arrives after a
+rollback, may be too late: the stack's status in CloudFormation then decides.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class Documents(Protocol):
     def read(self, key: str) -> Versioned: ...
 
     def write(self, key: str, document: dict[str, Any], over: int, expires: float | None) -> bool:
-        """Write as version `over` + 1; False where somebody else has written since. May be removed after `expires`."""
+        """Write the document as version `over` + 1. Return False if another writer was faster.
+
+        The document may be removed after `expires`, in seconds since 1970.
+        """
 
 
 @attrs.frozen
@@ -77,9 +80,9 @@ class DynamoDocuments:
         return True
 
 
-#: Seconds for which the item of a deleted object is kept, as a tombstone. Lambda delivers an event up to six hours late.
+#: Seconds for which the item of a deleted object is kept, as a tombstone. Lambda may deliver an event up to six hours late.
 TOMBSTONE_SECONDS: Final = 7 * 86400.0
-_RACES: Final = 20
+_WRITE_ATTEMPTS: Final = 20
 _CONVERTER: Final = Converter()
 
 
@@ -97,7 +100,7 @@ class KnownObject:
 
 @attrs.define
 class RequestProgress:
-    """The progress of one request. Times are seconds since 1970; `refused_since` is by the error's code."""
+    """The progress of one request. Times are seconds since 1970; `refused_since` has one for each error code."""
 
     done: bool = False
     applied: bool = False
@@ -111,7 +114,7 @@ class RequestProgress:
 
 @attrs.frozen
 class ResourceState:
-    """`past` are requests that a later one has replaced."""
+    """`past` has the ids of the requests that a later one has replaced."""
 
     request_id: str
     verb: str
@@ -136,8 +139,8 @@ class StateStore:
         return _CONVERTER.structure(stored.document, ResourceState) if stored.version else None
 
     def change(self, key: str, change: Callable[[ResourceState | None], ResourceState]) -> ResourceState:
-        """Apply `change` to the current row, several times if others write too. Nothing is written if it changes nothing."""
-        for _ in range(_RACES):
+        """Apply `change` to the current row, again if another writer was faster. If it returns the same row, write nothing."""
+        for _ in range(_WRITE_ATTEMPTS):
             stored = self.documents.read(key)
             row = _CONVERTER.structure(stored.document, ResourceState) if stored.version else None
             changed = change(row)
@@ -164,7 +167,7 @@ class StateStore:
 
 @attrs.define
 class Lease:
-    """The right to work on an object. Facts and progress are changed in place; `save` and `release` write them."""
+    """The right to work on an object. The caller changes facts and progress in place; `save` and `release` write them."""
 
     states: StateStore
     key: str
@@ -172,7 +175,7 @@ class Lease:
     state: ResourceState
 
     def save(self) -> None:
-        """Save. Raises StaleRequest if a later request is in force; what is known about the object is saved anyway."""
+        """Save the state. Raises StaleRequest if a later request is in force; the object's facts are saved even then."""
         self._write(self.owner)
 
     def release(self) -> None:
@@ -204,7 +207,7 @@ _REMEMBERED = 50
 def accept_request(row: ResourceState | None, request: Request, *, name: str, now: float, stacks: Stacks) -> ResourceState:
     """Return the row with `request` in force. Raises StaleRequest if a later request was accepted before.
 
-    A deployment that is retried sends a failed request again with the same id: its timeout starts again.
+    If a deployment is retried, a failed request comes again with the same id. Its timeout then starts again.
     """
     started = request.started or now
     if row is not None and row.request_id == request.id:
@@ -232,6 +235,6 @@ def accept_request(row: ResourceState | None, request: Request, *, name: str, no
 def _require_timely(row: ResourceState, request: Request, backward: bool, stacks: Stacks) -> None:
     if row.verb == DELETE and not stacks.is_creating(request.stack_id, request.logical_id):
         raise StaleRequest(errors.OVERTAKEN, f"{request.verb} came after the delete, and CloudFormation no longer waits for it")
-    # A repeated rollback has the same properties as the one before; a late forward update has others.
+    # A repeated rollback has the same properties as the one before; a late forward update has different ones.
     if row.backward and backward and row.fingerprint != request.fingerprint:
         raise StaleRequest(errors.OVERTAKEN, "an update came after its own rollback")

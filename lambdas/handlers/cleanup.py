@@ -1,4 +1,4 @@
-"""Cleanup on delete, behind CDK's provider framework.
+"""Cleanup on delete, called by CDK's provider framework.
 
 A bucket or database is emptied when the whole stack is deleted, and only then.
 """
@@ -18,17 +18,17 @@ from lambdas.shared.clock import SystemClock
 from lambdas.shared.errors import Transient
 from lambdas.shared.log import Log
 
-#: A thousand objects are deleted in one call.
+#: The read timeout is long because one call deletes up to a thousand objects.
 _SLOW_CALLS: Final = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 4})
 
 
 def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Serve CDK's provider framework: name the resource at the first call, clean up at all others."""
+    """Name the resource in the framework's first call for a request; clean up in all later calls."""
     return on_event(event, context) if is_first_call(event) else is_complete(event, context)
 
 
 def on_event(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Name the resource. Calls nothing, so it can't fail."""
+    """Name the resource. It calls no AWS service, so it can't fail."""
     named = event["PhysicalResourceId"] if event["RequestType"] == "Delete" else physical_id(event)
     return {"PhysicalResourceId": named, STARTED: SystemClock().time()}
 
@@ -42,7 +42,7 @@ def is_complete(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
 
 
 def _clean_up(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
-    """Return whether nothing is left to do. Data of a stack that stays is not touched."""
+    """Return whether nothing is left to do. The data of a stack that isn't being deleted is kept."""
     account = context.invoked_function_arn.split(":")[4]
     cleaner = Cleaner(lambda service: client(service, _SLOW_CALLS), account, deadline(context, contract.HANDLER_MARGIN_SECONDS))
     try:
@@ -56,7 +56,7 @@ def _clean_up(event: dict[str, Any], context: LambdaContext, log: Log) -> bool:
 
 
 def physical_id(event: Mapping[str, Any]) -> str:
-    """Return one id for each bucket or database, so that another one replaces the resource and the old one is deleted."""
+    """Return the id, which contains the bucket or database: another one replaces the resource, and the old one is deleted."""
     properties = event["ResourceProperties"]
     named = (f"{name}:{properties[name]}" for name in contract.CLEANUPS if properties.get(name))
     return f"{contract.CLEANUP_ID}:{next(named, event['LogicalResourceId'])}"

@@ -1,4 +1,4 @@
-"""Custom resources, behind CDK's provider framework. CloudFormation gets the returned value or the exception's message."""
+"""Custom resources, called by CDK's provider framework. CloudFormation gets the returned value or the exception's message."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DATA_BYTES: Final = 2500
 
 
 def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Serve CDK's provider framework: name the resource at the first call, reconcile it at all others."""
+    """Name the resource in the framework's first call for a request; reconcile it in all later calls."""
     if event.get("ResourceType") == contract.CLEANUP_TYPE:
         return cleanup.handle(event, context)
     return on_event(event, context) if is_first_call(event) else is_complete(event, context)
@@ -58,7 +58,7 @@ def _invocation(event: dict[str, Any], context: LambdaContext) -> Iterator[Log]:
 
 
 def build(environment: Mapping[str, str], deadline: Deadline, log: Log) -> Lifecycle:
-    """Raises LakeferryError that names all missing variables. Those of a vendor are only required by its client."""
+    """Raises LakeferryError that names all missing variables. A vendor's variables are checked when its client is created."""
     require_variables(environment, contract.PROJECT, contract.STAGE, contract.STATE_TABLE)
     store = SecretStore(client("secretsmanager"))
     return Lifecycle(
@@ -73,7 +73,7 @@ def build(environment: Mapping[str, str], deadline: Deadline, log: Log) -> Lifec
 
 
 def vendor_clients(environment: Mapping[str, str], store: SecretStore, deadline: Deadline) -> Mapping[str, Callable[[], Any]]:
-    """Return for each vendor a function that creates its client once. It raises LakeferryError for what is missing."""
+    """Return for each vendor a function that creates its client once. It raises LakeferryError for missing settings."""
     return {
         registry.CONFLUENT: functools.cache(lambda: _confluent(environment, store, deadline)),
         registry.SNOWFLAKE: functools.cache(lambda: _snowflake(environment, store, deadline)),
@@ -102,7 +102,7 @@ def _snowflake(environment: Mapping[str, str], store: SecretStore, deadline: Dea
 
 
 def require_deliverable(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return `answer` if its outputs can be given to CloudFormation as they are. Raises LakeferryError otherwise."""
+    """Return `answer`. Raises LakeferryError if its outputs contain a secret or are too long for CloudFormation."""
     data: dict[str, str] = answer.get("Data") or {}
     if hidden := [name for name, value in data.items() if redact(value) != value]:
         raise LakeferryError(errors.OUTPUTS, f"{', '.join(hidden)} would show a secret")
@@ -110,6 +110,6 @@ def require_deliverable(answer: dict[str, Any]) -> dict[str, Any]:
     if length > DATA_BYTES:
         longest = max(data, key=lambda name: len(data[name].encode()))
         raise LakeferryError(
-            errors.OUTPUTS, f"they are {length} bytes of JSON, of at most {DATA_BYTES}; the longest is {longest}"
+            errors.OUTPUTS, f"the outputs are {length} bytes of JSON, and {DATA_BYTES} are allowed; the longest is {longest}"
         )
     return answer

@@ -1,4 +1,4 @@
-"""Monitoring: invoked on a schedule, measures everything once and writes metrics."""
+"""Monitoring: on a schedule, takes each measurement once and writes the metrics."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _QUICK_CALLS: Final = Config(connect_timeout=3, read_timeout=8, retries={"mode": "standard", "total_max_attempts": 3})
-#: Seconds at the end for writing the metrics, and the share of the rest that each vendor may use.
+#: Seconds that are reserved for writing the metrics, and the share of the remaining time that each vendor may use.
 _MARGIN: Final = 15.0
 _SHARE: Final = 0.4
 
@@ -59,7 +59,10 @@ class Settings:
 
 
 def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Measure, and return how much was measured. A failed measurement is no failure of the function: a metric counts those."""
+    """Measure, and return the number of measurements.
+
+    A failed measurement doesn't make the function fail: a metric counts these failures.
+    """
     with entry_point() as log:
         clock, settings = SystemClock(), read_settings(os.environ, _client("s3"))
         left = deadline(context, _MARGIN).left()
@@ -70,7 +73,7 @@ def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
 
 
 def sessions(clock: Clock, left: float) -> Callable[[], Session]:
-    """Return a function that begins a vendor's session, with its share of the time that is `left`."""
+    """Return a function that starts a vendor's session with its share of `left`, the remaining seconds."""
     end = clock.time() + left
     return lambda: Session(Deadline(clock, min(clock.time() + left * _SHARE, end)))
 
@@ -143,5 +146,5 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
 
 
 def _client(service: str) -> Any:
-    """Return a client with short timeouts: every check has little time."""
+    """Return a client with short timeouts, because every check has little time."""
     return client(service, _QUICK_CALLS)

@@ -1,4 +1,4 @@
-"""Mails about exports: invoked by EventBridge when a run of a Glue job has ended."""
+"""Mails about exports. EventBridge invokes the function when a run of a Glue job has ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lambdas.shared.sns import SnsTopics
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-#: A message that botocore sends again because its answer was lost would be a second mail that nobody knows of.
+#: No retries: if only an answer was lost, botocore's retry would send a second mail that no marker records.
 SENT_ONCE: Final = Config(connect_timeout=5, read_timeout=15, retries={"total_max_attempts": 1})
 
 
@@ -41,7 +41,8 @@ class Settings:
 def on_state_change(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Send the mails about the run that the event names.
 
-    An exception makes Lambda try again, then goes into the dead-letter queue. It never holds text of a mail.
+    After an exception, Lambda tries again twice; then the event and the exception's message go to the dead-letter queue. The
+    message never contains text of a mail.
     """
     with entry_point(event=event.get("id"), job=(event.get("detail") or {}).get("jobName")) as log:
         require_own_event(event, context.invoked_function_arn)

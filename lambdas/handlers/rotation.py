@@ -1,5 +1,5 @@
-"""Rotation. Secrets Manager sends its four steps; an operator can send {"operation": "revoke" or "status", "secret": id}; the
-schedule sends {"operation": "revoke_expired", "secrets": [id, ...]}."""
+"""Rotation. Secrets Manager sends its four steps, an operator {"operation": "revoke" or "status", "secret": id}, and the schedule
+{"operation": "revoke_expired", "secrets": [id, ...]}."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def answer(rotation: Rotation, event: Mapping[str, Any]) -> dict[str, Any]:
         return rotation.revoke_expired([str(secret) for secret in secrets])
     operation, secret = _OPERATIONS.get(str(event["operation"])), str(event.get("secret") or "")
     if operation is None or not secret:
-        known = f"{' or '.join(_OPERATIONS)}, of a secret, or {contract.REVOKE_EXPIRED}, of a list of secrets"
-        raise Refused(rotation_errors.EVENT, f"an operation is {known}")
+        known = f"{' or '.join(_OPERATIONS)} with a secret, or {contract.REVOKE_EXPIRED} with a list of secrets"
+        raise Refused(rotation_errors.EVENT, f"the operation must be {known}")
     return operation(rotation, secret)
 
 

@@ -1,4 +1,4 @@
-"""Shared by all entry points: AWS clients, required variables, the deadline, and one kind of failure."""
+"""Code that all entry points share: AWS clients, required variables, the deadline, and one exception for all failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lambdas.shared.errors import LakeferryError
 from lambdas.shared.log import Log, open_log
 from lambdas.shared.redaction import invocation, redact
 
-#: CloudFormation takes 4,096 bytes for the whole answer; ids and the framework's own text need the rest.
+#: CloudFormation accepts 4,096 bytes for the whole answer; ids and the framework's own text need the rest.
 REASON_BYTES: Final = 2000
 AWS_CONFIG: Final = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
 
@@ -33,19 +33,19 @@ class LambdaContext(Protocol):
 
 
 class Failed(Exception):
-    """The one message that CloudFormation, Secrets Manager or Lambda shows: short, and without a secret or a stack trace."""
+    """Has the message that CloudFormation, Secrets Manager or Lambda shows: short, without secrets or a stack trace."""
 
 
 @functools.cache
 def client(service: str, config: Config = AWS_CONFIG) -> Any:
-    """Return a client that is kept for as long as the function stays warm: creating one takes a tenth of a second."""
+    """Return a client that is reused while the function stays warm, because creating one takes a tenth of a second."""
     session: Any = boto3.session.Session()
     return session.client(service, config=config)
 
 
 @contextmanager
 def entry_point(**fields: Any) -> Iterator[Log]:
-    """Run one invocation, with a log that adds `fields` to each line. Raises Failed instead of every other exception."""
+    """Run one invocation with a log that adds `fields` to each line. Every exception is replaced by Failed."""
     log = open_log().bind(**fields)
     with invocation():
         try:
@@ -78,6 +78,6 @@ def require_own_stack(event: Mapping[str, Any], context: LambdaContext) -> None:
 
 
 def truncate(text: str, length: int) -> str:
-    """Return `text` without secrets, and at most `length` bytes of it in UTF-8, ending between two characters."""
+    """Return `text` without secrets, cut to at most `length` bytes of UTF-8 at the end of a character."""
     encoded = redact(text).encode()
     return encoded.decode() if len(encoded) <= length else encoded[: length - 3].decode(errors="ignore") + "…"

@@ -1,1 +1,1 @@
-"""Monitoring of a deployment: how fresh its tables are at each hop, which exports are late, how old its keys are."""
+"""Monitoring of a deployment: the age of its tables at each hop, late exports, and the age of its keys."""

@@ -1,7 +1,7 @@
-"""The checks of a deployment, one after the other, and the metrics of their results.
+"""The checks of a deployment, which run one after the other, and the metrics of their results.
 
-Metrics are written with PutMetricData, not with the embedded metric format: a metric that can't be written has to be an error of
-this function, because otherwise only an alarm on missing data would show it.
+Metrics are written with PutMetricData, not with the embedded metric format, so that the function fails if a metric can't be
+written. Otherwise only an alarm on missing data would show it.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_sns import SNSClient
 
-#: CloudWatch accepts 1,000 in a call.
+#: CloudWatch accepts 1,000 metrics in one call.
 _DATA_PER_CALL: Final = 500
 _WEEK_HOURS: Final = RETENTION.total_seconds() / HOUR
-#: Values by metric and thing, None where a thing could not be measured.
+#: Values by metric and by what was measured; None if the measurement failed.
 Measured = Mapping[tuple[str, str], float | None]
 
 
 class Check(NamedTuple):
-    """`measure` returns the metric's value of one thing, or raises LakeferryError."""
+    """`measure` returns the metric's value for `of`, such as a table or a secret, or raises LakeferryError."""
 
     metric: str
     of: str
@@ -65,7 +65,7 @@ class Clients:
 
 
 def checks_of(monitored: Monitored, clients: Clients) -> Iterator[Check]:
-    """Yield all checks. Those of AWS come first, because it answers fast: a slow vendor delays only the checks after it."""
+    """Yield all checks. Those of AWS come first, because AWS answers fast; a slow vendor delays only the checks after it."""
     for secret in monitored.secrets:
         yield Check("KeyAgeDays", secret, partial(clients.keys.age_days, secret))
         yield Check("RotationOverdueDays", secret, partial(clients.keys.overdue_days, secret))
@@ -102,7 +102,7 @@ def _hops(monitored: Monitored, clients: Clients) -> Iterator[Check]:
 
 
 def table_age(clients: Clients, topic: str, measure: Callable[[], float]) -> float:
-    """Return an age in hours. A table without commits has the age of the table, so a new deployment has no stale tables."""
+    """Return an age in hours. A week or more is limited to the table's own age, so a new table without commits isn't stale."""
     try:
         hours = measure()
     except LakeferryError as error:
@@ -115,7 +115,7 @@ def table_age(clients: Clients, topic: str, measure: Callable[[], float]) -> flo
 
 
 def run_checks(checks: Iterable[Check], log: Log) -> dict[tuple[str, str], float | None]:
-    """Run every check. One that fails doesn't prevent the others."""
+    """Run every check. A check that fails doesn't stop the others."""
     measured: dict[tuple[str, str], float | None] = {}
     for metric, of, measure in checks:
         bound = log.bind(metric=metric, of=of)
@@ -124,7 +124,7 @@ def run_checks(checks: Iterable[Check], log: Log) -> dict[tuple[str, str], float
             measured[metric, of] = value = round(max(0.0, measure()), 3)
         except LakeferryError as error:
             bound.error("not measured", code=error.row.code, reason=str(error))
-        except Exception:  # a bug in one check must not end all others
+        except Exception:  # a bug in one check must not stop the others
             bound.error("not measured", trace=True)
         else:
             bound.info("measured", value=value)
@@ -132,7 +132,7 @@ def run_checks(checks: Iterable[Check], log: Log) -> dict[tuple[str, str], float
 
 
 def unmeasured(measured: Measured) -> dict[str, list[str]]:
-    """Return the things that could not be measured, by metric."""
+    """Return what could not be measured, by metric."""
     failed: dict[str, list[str]] = {}
     for (metric, of), value in measured.items():
         if value is None:
@@ -141,7 +141,7 @@ def unmeasured(measured: Measured) -> dict[str, list[str]]:
 
 
 def emit(client: CloudWatchClient, measured: Measured, deployment: str, now: float) -> None:
-    """Write the metrics. Raises Transient if CloudWatch doesn't take them."""
+    """Write the metrics. Raises LakeferryError if CloudWatch doesn't accept them."""
     data = list(_metric_data(measured, deployment, datetime.fromtimestamp(now, UTC)))
     for start in range(0, len(data), _DATA_PER_CALL):
         with aws_call("writing metrics"):
@@ -149,7 +149,7 @@ def emit(client: CloudWatchClient, measured: Measured, deployment: str, now: flo
 
 
 def _metric_data(measured: Measured, deployment: str, now: datetime) -> Iterator[Any]:
-    """Yield each value, then for each metric, and for all of them, the deployment's statistics and how much is unmeasured."""
+    """Yield each value. Then, for the deployment, yield statistics of each metric and the number of failed measurements."""
     whole = {"Name": contract.DEPLOYMENT_DIMENSION, "Value": deployment}
     for (metric, of), value in measured.items():
         if value is not None:

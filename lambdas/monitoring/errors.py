@@ -1,4 +1,4 @@
-"""Errors of measurements: codes and remedies. None ends the function: a metric with an alarm counts them."""
+"""Errors of measurements: codes and remedies. They don't make the function fail: a metric with an alarm counts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each metric is measured: in AWS, at Confluent, in Snowflake, for exports and for keys."""
+"""How the metrics are measured: for tables in AWS, Confluent and Snowflake, for exports, and for keys."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DAY = 24 * HOUR
 
 
 def once(call: Callable[[], T]) -> Callable[[], T]:
-    """Return a function that runs `call` once, for whichever thread is first. All callers get its result or LakeferryError."""
+    """Return a function that runs `call` only once, even with several threads. All callers get its result or LakeferryError."""
     outcomes: list[T | LakeferryError] = []
     lock = threading.Lock()
 
@@ -64,7 +64,7 @@ _COUNTED: Final = re.compile(r"\d{5,}-")
 
 @attrs.frozen
 class GlueTables:
-    """The tables of one Glue database. Ages are in hours, of the snapshot that is current at the hop."""
+    """The tables of one Glue database. An age is that of the current snapshot, in hours."""
 
     glue: GlueClient
     s3: S3Client
@@ -75,15 +75,15 @@ class GlueTables:
         return self._age(*self._shown(table))
 
     def iceberg_age(self, table: str) -> float:
-        """Return the age of the newest metadata in the bucket, whether or not Glue knows it.
+        """Return the age of the newest metadata in the bucket, whether or not Glue refers to it.
 
-        A commit that failed may leave metadata too; the next commit corrects this.
+        A failed commit may leave metadata behind too; the next commit then corrects the age.
         """
         bucket, key = self._shown(table)
         return self._age(bucket, self._newest(bucket, key))
 
     def _shown(self, table: str) -> tuple[str, str]:
-        """Return bucket and key of the metadata that Glue names."""
+        """Return the bucket and the key of the metadata that Glue refers to."""
         with aws_call(f"reading {self.database}.{table} in Glue"):
             try:
                 parameters = self.glue.get_table(DatabaseName=self.database, Name=table)["Table"].get("Parameters")
@@ -97,7 +97,7 @@ class GlueTables:
         return parts.netloc, parts.path.removeprefix("/")
 
     def _newest(self, bucket: str, key: str) -> str:
-        """Return the newest metadata: by its name, which counts up, or else by the time of writing."""
+        """Return the key of the newest metadata: by the number in its name, or else by its modification time."""
         folder, name = key.rsplit("/", 1)
         counted = bool(_COUNTED.match(name))
         listed = Objects(self.s3, bucket).list(f"{folder}/", after=key if counted else "")
@@ -126,7 +126,7 @@ class Connection(NamedTuple):
 
 
 class TableflowTables:
-    """Tableflow of one Kafka cluster's topics, listed once."""
+    """The Tableflow tables of one Kafka cluster, which are listed once."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
@@ -139,7 +139,7 @@ class TableflowTables:
         return float(failed or get_path(table, "spec", "suspended") is True)
 
     def created(self, topic: str) -> float:
-        """Return when Tableflow was enabled, in seconds since 1970."""
+        """Return the time when Tableflow was enabled, in seconds since 1970."""
         return datetime.fromisoformat(require_text(self._table(topic), "metadata", "created_at")).timestamp()
 
     def _table(self, topic: str) -> Mapping[str, Any]:
@@ -169,22 +169,22 @@ class KafkaTopics:
         self._logged = once(lambda: telemetry.recently_received(plane(), cluster_id, now()))
 
     def age(self, topic: str) -> float:
-        """Return the hours since the last record; a week if there was none in it."""
+        """Return the hours since the last record, or a week if there was none in the last week."""
         now = self._now()
         return (now - self._received().get(topic, now - telemetry.RETENTION.total_seconds())) / HOUR
 
     def skipped(self) -> float:
-        """Return how many records Tableflow left out of tables, in this hour and the one before."""
+        """Return how many records Tableflow skipped in this hour and the one before."""
         return self._skipped()
 
     def logged(self, error_log: str) -> float:
-        """Return how many records Tableflow wrote to this topic instead of a table, in this hour and the one before."""
+        """Return how many records Tableflow wrote to `error_log` instead of a table, in this hour and the one before."""
         return self._logged().get(error_log, 0.0)
 
 
 @attrs.frozen
 class AutoRefresh:
-    """What Snowflake reports of a table's automatic refresh. `state` is "" where it is off."""
+    """What Snowflake reports about a table's automatic refresh. `state` is "" if it is off."""
 
     state: str
     reason: str
@@ -205,13 +205,13 @@ def read_auto_refresh(vendor: Snowflake, path: Sequence[str]) -> AutoRefresh:
 
 @attrs.frozen
 class SnowflakeTables:
-    """Tables in Snowflake, as their readers see them. This needs no warehouse."""
+    """Tables in Snowflake. Reading their status needs no warehouse."""
 
     connect: Callable[[], Snowflake]
     now: Callable[[], float]
 
     def age(self, table: str) -> float:
-        """Return the hours since the snapshot that Snowflake shows."""
+        """Return the age of the snapshot that Snowflake uses, in hours."""
         refresh = read_auto_refresh(self.connect(), sql.split(table))
         if not refresh.is_running:
             raise LakeferryError(monitoring_errors.NOT_REFRESHING, f"{table} is {refresh.state or 'frozen'}: {refresh.reason}")
@@ -222,7 +222,7 @@ class SnowflakeTables:
 
 
 def _seconds(time: object) -> float | None:
-    """Return a time in seconds since 1970. Snowflake documents no format: milliseconds since 1970 and dates are read."""
+    """Return a time in seconds since 1970. Snowflake documents no format: milliseconds since 1970 and ISO 8601 are accepted."""
     try:
         return float(str(time)) / 1000 or None
     except ValueError:
@@ -235,7 +235,7 @@ def _seconds(time: object) -> float | None:
 
 @attrs.frozen
 class ExportResults:
-    """What exports have published, below `prefix`."""
+    """What exports have published below `prefix`."""
 
     objects: Objects
     prefix: str
@@ -243,8 +243,11 @@ class ExportResults:
     now: Callable[[], float]
 
     def late(self, export: MonitoredExport) -> float:
-        """Return for how many hours windows have been missing, counted from the oldest of those without a gap up to the newest
-        that is due. 0 if that one is published, and until the first run after the deployment is due."""
+        """Return for how many hours windows have been missing.
+
+        The hours count from the due time of the oldest window of an unbroken series of missing windows that ends with the newest
+        due one. Returns 0 if the newest due window is published, and until the first run after the deployment is due.
+        """
         hours = self._missing(export)
         if hours == 0:
             return 0.0
@@ -253,7 +256,7 @@ class ExportResults:
         return hours if due and self.now() >= due.timestamp() else 0.0
 
     def first_run(self, export: MonitoredExport) -> datetime | None:
-        """Return the first time of the schedule after the export's job was created, or None."""
+        """Return the first scheduled time after the export's job was created, or None."""
         with aws_call(f"reading job {export.job} in Glue"):
             created = self.glue.get_job(JobName=export.job)["Job"]["CreatedOn"]
         return cron.parse(export.cron, export.zone).after(created.astimezone(UTC))
@@ -279,7 +282,10 @@ class ExportResults:
 
 
 def unconfirmed(sns: SNSClient, topic: str, recipients: int) -> float:
-    """Return how many recipients get nothing: they never confirmed, or unsubscribed. SNS forgets them after two days."""
+    """Return how many recipients get no mail, because they never confirmed or have unsubscribed.
+
+    They are counted as the difference to `recipients`, because SNS deletes such subscriptions after two days.
+    """
     with aws_call(f"reading topic {topic}"):
         attributes = sns.get_topic_attributes(TopicArn=topic)["Attributes"]
     return float(max(0, recipients - int(attributes.get("SubscriptionsConfirmed") or 0)))
@@ -295,7 +301,7 @@ def _rule(export: MonitoredExport) -> WindowRule:
 
 @attrs.frozen
 class SecretKeys:
-    """Ages of secrets, which are given by name or ARN."""
+    """Ages of secrets. Each secret is given by its name or its ARN."""
 
     client: SecretsManagerClient
     now: Callable[[], float]
@@ -309,9 +315,9 @@ class SecretKeys:
         raise LakeferryError(monitoring_errors.NO_VALUE, f"secret {secret}")
 
     def overdue_days(self, secret: str) -> float:
-        """Return the days since the rotation that is due; 0 if none is.
+        """Return the days for which a rotation has been due; 0 if none is due.
 
-        Secrets Manager leaves the date in the past while rotation keeps failing (DescribeSecret, NextRotationDate).
+        While rotation keeps failing, NextRotationDate of DescribeSecret remains in the past.
         """
         with aws_call(f"describing secret {secret}"):
             described = self.client.describe_secret(SecretId=secret)

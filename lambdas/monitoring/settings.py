@@ -1,4 +1,4 @@
-"""What is monitored: the deployment's settings, with the ids that are known once it is deployed."""
+"""What is monitored: the deployment's settings, and the ids that are only known after the deployment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lambdas.shared.deployment import DeploymentSettings
 
 @attrs.frozen
 class MonitoredTable:
-    """`database` is Glue's, `snowflake` the table's full name there; "" if it isn't there."""
+    """`database` is the Glue database, `snowflake` the table's full name in Snowflake; "" if the table isn't there."""
 
     topic: str
     database: str = ""
@@ -19,7 +19,7 @@ class MonitoredTable:
 
 @attrs.frozen
 class MonitoredExport(deployment.Export):
-    """`topic` is the ARN of the SNS topic that has `recipients`; "" if they aren't counted."""
+    """`topic` is the ARN of the SNS topic of the recipients; "" if they aren't counted."""
 
     topic: str = ""
 
@@ -38,7 +38,7 @@ class Monitored:
 
 
 def combine(settings: DeploymentSettings, *, cluster: str, snowflake_schema: str, topic_arns: str) -> Monitored:
-    """Combine the published settings with ids. `topic_arns` is the common prefix of the SNS topics' ARNs."""
+    """Combine the published settings with the ids. `topic_arns` is the common prefix of the SNS topics' ARNs."""
     tables = [
         MonitoredTable(
             topic=table.topic,

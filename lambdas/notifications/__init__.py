@@ -1,1 +1,1 @@
-"""Mails about the runs of exports."""
+"""Mails about export runs."""

@@ -1,15 +1,16 @@
 """Send the mails about a run of an export. Guarantees:
 
-- For each mail there is one marker, a small object in S3: the last news of a window that one audience got. It is written with a
-  condition before the mail is published (`If-None-Match: *`, or `If-Match` over the former one) and once more after SNS took the
-  mail. So an event that is delivered twice, also at the same moment, makes one mail.
-- Where SNS certainly did not take the mail, the marker is put back and the invocation fails. Lambda tries it twice more; then the
-  event is in the dead-letter queue, with an alarm.
-- Where the invocation ends between the two writes, or SNS's answer or the second write is lost, Lambda's next try of the same
-  invocation, which has the same request id, sends the mail again. So a mail may come twice, each copy with the id of the same
-  run.
-- A mail is lost only if all three tries of an invocation end there. Then too the event is in the dead-letter queue, and no other
-  invocation sends this mail before somebody deletes the marker, which MAIL-BUSY names.
+- Each window and audience has one marker, a small object in S3 that records the last news that the audience got about the
+  window. It is written conditionally before a mail is published (`If-None-Match: *`, or `If-Match` with the ETag of the marker
+  that was read) and again after SNS accepted the mail. So an event that is delivered twice, even at the same time, causes one
+  mail.
+- If SNS certainly did not accept the mail, the marker is restored and the invocation fails. Lambda retries it twice; then the
+  event goes to the dead-letter queue, which has an alarm.
+- If the invocation ends between the two writes, or if SNS's answer or the second write is lost, Lambda's retry of the same
+  invocation, which has the same request id, sends the mail again. So a mail may arrive twice; both copies have the id of the
+  same run.
+- A mail is lost only if all three attempts of an invocation end between the two writes. The event is then in the dead-letter
+  queue too, and no other invocation sends this mail until somebody deletes the marker, whose key is in MAIL-BUSY.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ if TYPE_CHECKING:
 #: The people who get the files, and those who run the deployment.
 RECIPIENTS: Final = "recipients"
 ENGINEERS: Final = "engineers"
-#: Glue's state of a job run that ended well.
+#: Glue's state of a successful job run.
 SUCCEEDED: Final = "SUCCEEDED"
 
 
 @attrs.frozen
 class Marker:
-    """The last news of a window that one audience got.
+    """The last news that one audience got about a window.
 
-    `run` is the newest run that was processed. `failure` is a state in FAILURE_STATES that lasts, or "".
-    `identities` are those of the news since the window last had no failure. `sending` names run and invocation of a mail that
+    `run` is the newest run that was processed. `failure` is the state in FAILURE_STATES that the window is in, or "".
+    `identities` are those of the news since the window's last success. `sending` has the run and the invocation of a mail that
     is being sent.
     """
 
@@ -57,7 +58,7 @@ class Marker:
     sending: str = ""
 
     def pending_state(self, news: RunOutcome) -> str | None:
-        """Return the state to mail: that of the news, or RECOVERED. None if it was sent before, or a later run was processed."""
+        """Return the state for the mail: the news's, or RECOVERED. None if it was sent before or a later run was processed."""
         if news.run_id < self.run:
             return None
         if not news.is_bad and self.failure:
@@ -67,7 +68,7 @@ class Marker:
         return news.state
 
     def after(self, news: RunOutcome) -> Marker:
-        """Return the marker after the news were sent. Good news end an earlier failure."""
+        """Return the marker for the time after sending the news. Good news ends an earlier failure."""
         if news.run_id < self.run:
             return self
         if not news.is_bad:
@@ -116,7 +117,7 @@ class Notifier:
             raise next((error for error in wrong if not isinstance(error, Transient)), wrong[0])
 
     def _notify(self, key: str, audience: str, export: ExportSettings, news: RunOutcome, job_run: tuple[str, str]) -> None:
-        """Send one audience the mail that is due, if one is. Raises LakeferryError."""
+        """Send one audience a mail if one is due. Raises LakeferryError."""
         stored = self.objects.read(key)
         marker, etag = (cattrs.structure(stored.document, Marker), stored.etag) if stored else (Marker(), "")
         state, after = marker.pending_state(news), marker.after(news)
@@ -146,7 +147,7 @@ class Notifier:
         return message.compose_alarm(self.alarm_topic, news, state, facts, links=self.links, export=export, job_run=job_run)
 
     def _write(self, key: str, marker: Marker, over: str) -> str:
-        """Write the marker over the one with this ETag and return its own. Raises InProgress if another write was faster."""
+        """Overwrite the marker with the ETag `over`. Return the new ETag. Raises InProgress if another write was faster."""
         etag = self.objects.write(key, attrs.asdict(marker), over=over or None)
         if etag is None:
             raise InProgress(notification_errors.BUSY, f"s3://{self.objects.bucket}/{key} was written by another invocation")

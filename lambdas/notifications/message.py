@@ -1,8 +1,8 @@
-"""The text of mails. Recipients of an export read what happened, where the file is and whom to ask, below a subject that ends
-with the state; engineers read where to look and how to run again.
+"""The text of mails. A mail to recipients of an export says what happened, where the file is and whom to ask; its subject ends
+with the state. A mail to engineers says where to look and how to run the export again.
 
-Titles, window labels and reasons come from contracts, tables and the job. The job cleans them; a mail can't be recalled, so they
-are cleaned again.
+Titles, window labels and reasons come from contracts, tables and the job. The job cleans them, and this module cleans them
+again, because a mail can't be recalled.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from lambdas.notifications.outcome import ExportSettings, Facts, RunOutcome
 from lambdas.shared.redaction import redact
 
 HIDDEN: Final = "[hidden]"
-#: SNS takes fewer than 100 characters of ASCII.
+#: SNS accepts fewer than 100 ASCII characters.
 SUBJECT_LENGTH: Final = 99
 LINE_LENGTH: Final = 400
-#: E-mail addresses, numbers as long as those of telephones, cards and accounts, and what signs a URL of S3.
+#: E-mail addresses, numbers as long as those of telephones, cards and accounts, and the signature of a presigned S3 URL.
 _PRIVATE: Final = re.compile(
     r"[^\s@<>(),;:]+@[^\s@<>(),;:]+|\+\d[\d ()/-]{6,}\d|\b[A-Z]{2}\d{2}[A-Z0-9]{10,}\b|\d{9,}"
     r"|\b(?:X-Amz-[A-Za-z-]+|Signature|AWSAccessKeyId)=\S*"
@@ -46,7 +46,7 @@ def one_line(text: object, length: int = LINE_LENGTH) -> str:
 
 
 def quoted(text: object) -> str:
-    """Return one line without secrets, stack traces and what looks like a person's address or number."""
+    """Return one line without secrets, stack traces and text that looks like a person's address or number."""
     shown = redact(one_line(text, 10 * LINE_LENGTH))
     if trace := _TRACE.search(shown):
         shown = shown[: trace.start()]
@@ -54,13 +54,13 @@ def quoted(text: object) -> str:
 
 
 def ascii_line(text: object) -> str:
-    """Return letters without their accents; what then isn't ASCII is left out."""
+    """Return one line with accents removed from letters, and without other characters that aren't ASCII."""
     plain = unicodedata.normalize("NFKD", one_line(text)).encode("ascii", "ignore").decode()
     return " ".join("".join(char for char in plain if char.isprintable()).split())
 
 
 def subject_line(title: str, rest: str) -> str:
-    """Return `[title] rest`. A long title is cut, because the rest says what happened."""
+    """Return `[title] rest`. A long title is cut, so that the rest, which says what happened, stays readable."""
     end = ascii_line(rest)[: SUBJECT_LENGTH - 8]
     start = ascii_line(quoted(title)).replace("[", "(").replace("]", ")")[: SUBJECT_LENGTH - 3 - len(end)].strip()
     return f"[{start}] {end}"
@@ -76,7 +76,7 @@ _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d")
 
 @attrs.frozen
 class Links:
-    """URLs in one bucket of one region, with exports below `prefix`. Raises ValueError for impossible names."""
+    """Links to one bucket in one region, with exports below `prefix`. Raises ValueError for invalid names."""
 
     bucket: str
     region: str
@@ -91,7 +91,7 @@ class Links:
         return f"{self._console}/s3/object/{self.bucket}?region={self.region}&prefix={quote(key, safe='/')}"
 
     def command(self, key: str) -> str:
-        """Return the command that downloads it, quoted for every shell."""
+        """Return the command that downloads the object, quoted for every shell."""
         return f"aws s3 cp 's3://{self.bucket}/{quote(key, safe='/-_.=:')}' ."
 
     def run(self, job: str, job_run_id: str) -> str:
@@ -107,7 +107,7 @@ class Links:
         return f"https://{self.region}.console.aws.amazon.com"
 
 
-#: Long lists belong in the report.
+#: Limits of lists in a mail; the report has the whole lists.
 _FILES: Final = 6
 _SENTENCES: Final = 12
 _SHOWN: Final = ("data", "report")
@@ -137,7 +137,7 @@ def compose_notice(topic: str, news: RunOutcome, state: str, facts: Facts, links
 
 
 def headline(news: RunOutcome, state: str, facts: Facts) -> str:
-    """Return the subject. It ends with the run's id, by which a second copy is recognised, and the state."""
+    """Return the subject. It ends with the state and, before it, the run's id, which shows that a second mail is a copy."""
     window = "" if news.window == states.RUN else f"{quoted(news.window)[:_LABEL_LENGTH]}, "
     rows = f"{_rows(news.document)}, " if news.has_file else ""
     return subject_line(facts.title, f"{window}{rows}run {news.run_id} - {state}")
@@ -217,12 +217,12 @@ def _files(document: Mapping[str, Any], links: Links) -> Iterator[str]:
 
 
 def _is_plain(key: str) -> bool:
-    """Return whether a key is as the job writes it: it needs no quoting and has nothing to hide."""
+    """Return whether a key looks as the job writes it: it needs no quoting, and `quoted` hides nothing in it."""
     return bool(_KEY.fullmatch(key)) and quoted(key) == key
 
 
 def _last_file(facts: Facts, links: Links) -> Iterator[str]:
-    """Yield the last file with rows, and the time of the next run."""
+    """Yield the lines about the last file with rows, and about the next run."""
     if facts.last:
         yield f"The last file with rows is of {quoted(facts.last['window']['label'])}:"
         yield from _files(facts.last, links)
@@ -250,7 +250,7 @@ def _rows(document: Mapping[str, Any]) -> str:
 
 
 def _grouped(number: object) -> str:
-    """Return 1142546.38 as 1,142,546.38; what isn't a number is quoted text."""
+    """Return 1142546.38 as 1,142,546.38, and anything else as quoted text."""
     return f"{Decimal(str(number)):,f}" if _NUMBER.fullmatch(str(number)) else quoted(number)
 
 
@@ -271,14 +271,14 @@ def _trimmed(lines: Iterator[str]) -> list[str]:
     return kept
 
 
-#: The states that engineers get a mail about.
+#: States that engineers get a mail about.
 FOR_ENGINEERS: Final = (states.INCOMPLETE, *states.FAILURE_STATES, states.RECOVERED)
 
 
 def compose_alarm(
     topic: str, news: RunOutcome, state: str, facts: Facts, *, links: Links, export: ExportSettings, job_run: tuple[str, str]
 ) -> Mail:
-    """Compose the mail to engineers. `job_run` is the job run's id and how Glue says that it ended."""
+    """Compose the mail to engineers. `job_run` has the id of the job run and its final state in Glue."""
     lines = [*_head(news, state, export), "", *_where(news, links, export, job_run), *_again(news, export)]
     return Mail(topic, headline(news, state, facts), "\n".join(lines) + "\n")
 

@@ -1,4 +1,4 @@
-"""The outcome of a run: its record, the news about each window and about the run, and the facts that a mail adds."""
+"""The outcome of a run: its record, the news about each window and about the run, and further facts for the mail."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ INCOMPLETE: Final = "incomplete"
 BLOCKED: Final = "blocked"
 FAILED: Final = "failed"
 RECOVERED: Final = "recovered"
-#: Of a whole run: no news, unless there was a failure before.
+#: The state of a whole run without a failure: no news unless there was a failure before.
 FINE: Final = "fine"
 
-#: States whose end is news.
+#: States after which a recovery is news.
 FAILURE_STATES: Final = (BLOCKED, FAILED)
 DIED: Final = "EXP-DIED"
 _VISIBLE: Final = ("published", "unchanged", "superseded")
@@ -43,8 +43,8 @@ _UNKNOWN: Final = "EXP-INTERNAL"
 class RunOutcome:
     """News about one window, or about the run as a whole.
 
-    `window` is the window's label, or RUN. `identity` is the same for the same news of several runs. `document` is the window's
-    in the run's record.
+    `window` is the window's label, or RUN. `identity` is equal for the same news from several runs. `document` is the window's
+    part of the run's record.
     """
 
     export: str
@@ -68,13 +68,13 @@ class RunOutcome:
 
 
 def of_record(record: Mapping[str, Any]) -> list[RunOutcome]:
-    """Return the news of a record: of the windows in the run's order, then of the run itself."""
+    """Return the news in a record: about each window, in the run's order, then about the run itself."""
     windows = [news for window in record.get("windows", []) if (news := _of_window(record, window))]
     return [*windows, _of_run(record)]
 
 
 def of_dead_run(export: str, run_id: str) -> RunOutcome:
-    """Return the news of a run that wrote no record, or no end into its record."""
+    """Return the news about a run that wrote no record, or whose record has no end."""
     reason = "the run ended without a reason"
     return RunOutcome(export, RUN, FAILED, f"failed-{run_id}", run_id, DIED, reason, "Look at the job's log, then run again")
 
@@ -91,7 +91,7 @@ def _of_run(record: Mapping[str, Any]) -> RunOutcome:
 
 
 def _of_window(record: Mapping[str, Any], window: Mapping[str, Any]) -> RunOutcome | None:
-    """Return None if the window's state is no news, as in a dry run."""
+    """Return the news about a window; None if its state is no news, for example in a dry run."""
     common = {"export": record["export"], "window": str(window["window"]), "run_id": record["id"]}
     state, reason = window["state"], str(window.get("reason") or "")
     if state in _VISIBLE:
@@ -112,13 +112,13 @@ def _known(code: str) -> str:
     return code if _CODE.fullmatch(code) else _UNKNOWN
 
 
-#: Manifests that are read to find a window with rows.
+#: Maximum number of manifests that are read to find a window with rows.
 _MANIFESTS: Final = 10
 
 
 @attrs.frozen
 class ExportSettings:
-    """The deployment's settings of an export."""
+    """The settings of an export in the deployment."""
 
     name: str
     job: str
@@ -129,8 +129,8 @@ class ExportSettings:
 
 @attrs.frozen
 class Facts:
-    """`manifest` is the window's, if it is of the same generation as the news; `last` is that of the latest window with rows
-    before it, or before now."""
+    """`manifest` is the window's manifest, if it has the same generation as the news. `last` is the manifest of the latest
+    earlier window with rows."""
 
     title: str
     owner: str
@@ -140,7 +140,7 @@ class Facts:
     last: Mapping[str, Any] = attrs.Factory(dict)
 
     def change(self, number: Mapping[str, Any]) -> tuple[Decimal, str] | None:
-        """Return the change of a headline number in percent against the window before, and that window's label."""
+        """Return the change of a headline number from the window before, in percent, and that window's label."""
         before = self.manifest.get("previous_window") or {}
         figure = f"{number.get('column')} {number.get('unit') or ''}" if number.get("per") else str(number.get("column"))
         old = (before.get("totals") or {}).get(figure) or "0"
@@ -151,7 +151,7 @@ class Facts:
 
 
 def gather_facts(objects: Objects, prefix: str, export: ExportSettings, news: RunOutcome, now: float) -> Facts:
-    """Raises LakeferryError if the bucket can't be read."""
+    """Collect the facts. Raises LakeferryError if the bucket can't be read."""
     title, owner = _of_contract(export.name)
     folder = f"{prefix}/{export.name}/manifests/"
     manifest = objects.read(f"{folder}{news.window}.json") if news.window != RUN else None
@@ -173,7 +173,7 @@ def next_run(export: ExportSettings, now: float) -> datetime | None:
 
 @functools.cache
 def _of_contract(name: str) -> tuple[str, str]:
-    """Return title and owner. Without the contract, a mail is sent nevertheless."""
+    """Return title and owner. If the contract can't be read, the mail is sent with the export's name instead."""
     try:
         contract = contracts.load(name)
     except BadFile:
@@ -192,9 +192,9 @@ def _last(objects: Objects, folder: str, window: str) -> Mapping[str, Any]:
     return {}
 
 
-#: A run's id begins with the time at which its record was begun.
+#: A run's id begins with the time when its record was created.
 _ID_TIME: Final = "%Y%m%dT%H%M%SZ"
-#: Largest difference between the clocks of Glue and of its workers.
+#: Maximum difference between the clocks of Glue and of its workers.
 _SKEW: Final = timedelta(seconds=90)
 
 
@@ -207,7 +207,7 @@ class JobRun:
 
     @property
     def run_id(self) -> str:
-        """Return a replacement for the id of a record that doesn't exist. It sorts by time among those."""
+        """Return an id for a run without a record. It sorts by time among the ids of records."""
         return f"{self.started:{_ID_TIME}}-{self.id[:40]}"
 
 
@@ -218,7 +218,7 @@ def get_job_run(glue: GlueClient, job: str, job_run_id: str) -> JobRun:
 
 
 def find_record(objects: Objects, folder: str, run: JobRun) -> dict[str, Any] | None:
-    """Return the record that names the job run: normally the first that was begun after the run started."""
+    """Return the record that has the job run's id: normally the first one created after the job run started."""
     for listed in objects.list(folder, after=f"{folder}{run.started - _SKEW:{_ID_TIME}}"):
         stored = objects.read(listed.key)
         if stored and stored.document.get("job_run_id") == run.id:

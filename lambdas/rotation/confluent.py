@@ -1,8 +1,8 @@
 """API keys of Confluent Cloud. Each rotation creates one, whose display name contains the rotation's token.
 
-Confluent shows a key's secret once, so a key is created and stored in one step. A key that was created and not stored is found by
-its name and deleted before another is created. Old keys are deleted, oldest first, when their grace is over or when a new key
-needs their slot, and never during the grace, when readers may still use them.
+Confluent shows a key's secret only once, so a key is created and stored in one step. A key that was created but not stored is
+found by its name and deleted before another one is created. Old keys are deleted, oldest first, after their grace period, by the
+schedule or when a new key needs their slot. During the grace period, when clients may still use them, they are never deleted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DESCRIPTION: Final = "Made by Lakeferry's rotation"
 
 @attrs.frozen
 class _Key:
-    """`created` is "" where Confluent doesn't say."""
+    """`created` is "" if Confluent doesn't return it."""
 
     id: str
     name: str
@@ -41,7 +41,7 @@ class _Key:
 
 @attrs.frozen
 class ConfluentApiKey:
-    """`connect` returns a client that may manage the keys of all accounts of the deployment."""
+    """`connect` returns a client that may manage the keys of all service accounts of the deployment."""
 
     connect: Callable[[], Confluent]
 
@@ -68,7 +68,7 @@ class ConfluentApiKey:
         self._delete(fields[KEY_ID])
 
     def register(self, context: RotationContext, pending: Version) -> None:
-        """Check that Confluent still has the key, which it accepts from its creation on."""
+        """Check that Confluent still has the key. Confluent needs no registration: creating the key is enough."""
         if not self.is_there(context, pending):
             raise Refused(rotation_errors.NOT_THERE, f"API key {pending.text(KEY_ID)}")
 
@@ -88,9 +88,9 @@ class ConfluentApiKey:
         return with_key({**own, **context.current.fields}, key) != pending.fields
 
     def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        ring = self._managed_keys(context, context.current.text("serviceAccountId") or self._owner(context))
-        others = [key for key in ring if key.id not in _ids(context.current, context.pending)]
-        return Replaced([key.id for key in others if in_grace or _is_revocable(context, key, ring)], [])
+        managed = self._managed_keys(context, context.current.text("serviceAccountId") or self._owner(context))
+        others = [key for key in managed if key.id not in _ids(context.current, context.pending)]
+        return Replaced([key.id for key in others if in_grace or _is_revocable(context, key, managed)], [])
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         for key_id in keys:
@@ -99,11 +99,11 @@ class ConfluentApiKey:
     def live(self, context: RotationContext) -> list[LiveKey]:
         stages = {PREVIOUS: context.previous, PENDING: context.pending, CURRENT: context.current}
         stage_of = {version.text(KEY_ID): stage for stage, version in stages.items() if version}
-        ring = self._managed_keys(context, context.current.text("serviceAccountId") or self._owner(context))
-        return [LiveKey(key.id, stage_of.get(key.id, ""), key.created) for key in ring]
+        managed = self._managed_keys(context, context.current.text("serviceAccountId") or self._owner(context))
+        return [LiveKey(key.id, stage_of.get(key.id, ""), key.created) for key in managed]
 
     def _managed_keys(self, context: RotationContext, owner: str) -> list[_Key]:
-        """Return the managed live keys, oldest first: by name, and those in the secret, whoever created them."""
+        """Return the managed keys, oldest first: those with a managed name, and those in the secret, whoever created them."""
         name, stored = _name(context), _ids(*context.labelled)
         listed = self.connect().cloud.pages(_ROUTE, **{"spec.owner": owner})
         keys = [_Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at")) for key in listed]
@@ -111,14 +111,14 @@ class ConfluentApiKey:
             (key for key in keys if key.id in stored or is_managed(key.name, name)), key=lambda key: _instant(key.created)
         )
 
-    def _free_slot(self, context: RotationContext, ring: list[_Key]) -> None:
+    def _free_slot(self, context: RotationContext, managed: list[_Key]) -> None:
         """Delete keys until there is a slot for a new one. Raises Refused if none may be deleted."""
-        live = list(ring)
-        for key in [key for key in live if _is_lost(context, key, ring)]:
+        live = list(managed)
+        for key in [key for key in live if _is_lost(context, key, managed)]:
             self._delete(key.id)
             live.remove(key)
         unmanaged = [key for key in live if not is_managed(key.name, _name(context))]
-        for key in [key for key in live if _is_revocable(context, key, ring)]:
+        for key in [key for key in live if _is_revocable(context, key, managed)]:
             if len(live) >= context.policy.keep or key in unmanaged:
                 self._delete(key.id)
                 live.remove(key)
@@ -126,15 +126,15 @@ class ConfluentApiKey:
             raise Refused(rotation_errors.LIMIT, f"secret {context.described.name} has {len(live)} live keys")
 
     def _create(self, context: RotationContext, owner: str, body: dict[str, Any]) -> Any:
-        """Create a key. At the account's quota, delete the oldest managed key that nobody can be using, and no other."""
+        """Create a key. If the account's quota is reached, first delete the oldest managed key that nobody can be using."""
         try:
             return self.connect().cloud.post(_ROUTE, body)
         except Refused as refused:
-            ring = self._managed_keys(context, owner)
-            spare = [key for key in ring if _is_revocable(context, key, ring) and key.id not in _ids(context.previous)]
-            if refused.row is not confluent_rows.QUOTA or not spare:
+            managed = self._managed_keys(context, owner)
+            deletable = [key for key in managed if _is_revocable(context, key, managed) and key.id not in _ids(context.previous)]
+            if refused.row is not confluent_rows.QUOTA or not deletable:
                 raise
-            self._delete(spare[0].id)
+            self._delete(deletable[0].id)
         return self.connect().cloud.post(_ROUTE, body)
 
     def _owner(self, context: RotationContext) -> str:
@@ -144,7 +144,7 @@ class ConfluentApiKey:
         return require_text(key, "spec", "owner", "id")
 
     def _delete(self, key_id: str) -> None:
-        """Delete a key. One that is gone is no error: Confluent answers 403 for it, as for another account's key."""
+        """Delete a key. It is no error if the key is gone: Confluent then answers 403, as for a key of another account."""
         cloud, route = self.connect().cloud, _ROUTE + path(key_id)
         try:
             cloud.delete(route)
@@ -154,7 +154,7 @@ class ConfluentApiKey:
 
 
 def _name(context: RotationContext) -> str:
-    """Return the prefix of the names of this secret's keys. A key that somebody else created keeps its name."""
+    """Return the prefix of new keys' names: the secret's display name, or else one derived from its ARN."""
     fingerprint = hashlib.sha256(context.described.arn.encode()).hexdigest()[:16]
     return context.current.text(DISPLAY_NAME) or f"lakeferry-rotation-{fingerprint}"
 
@@ -163,11 +163,11 @@ def _ids(*versions: Version | None) -> set[str]:
     return {version.text(KEY_ID) for version in versions if version}
 
 
-def _is_lost(context: RotationContext, key: _Key, ring: list[_Key]) -> bool:
-    """Return whether nobody can have read the key: its version has no value, or another key.
+def _is_lost(context: RotationContext, key: _Key, managed: list[_Key]) -> bool:
+    """Return whether nobody can have read the key, because its version has no value or another key.
 
-    A version with a value may be about to become current. A key that is older than the current one and has no value may have
-    lost it, because Secrets Manager drops versions without labels.
+    A version that has this key may be about to become current. If a key is older than the current one, its version may once have
+    had a value, because Secrets Manager deletes versions without labels.
     """
     _, _, token = key.name.rpartition(ROTATED)
     if key.id in _ids(*context.labelled) or not token:
@@ -175,20 +175,20 @@ def _is_lost(context: RotationContext, key: _Key, ring: list[_Key]) -> bool:
     stored = context.versions.read(token)
     if stored is not None:
         return stored.text(KEY_ID) != key.id
-    return token == context.token or _is_newer(context, key, ring) is True
+    return token == context.token or _is_newer(context, key, managed) is True
 
 
-def _is_revocable(context: RotationContext, key: _Key, ring: list[_Key]) -> bool:
+def _is_revocable(context: RotationContext, key: _Key, managed: list[_Key]) -> bool:
     if key.id in _ids(context.current, context.pending):
         return False
     if key.id in _ids(context.previous):
         return context.previous_is_revocable
-    return _is_newer(context, key, ring) is False and context.older_are_revocable
+    return _is_newer(context, key, managed) is False and context.older_are_revocable
 
 
-def _is_newer(context: RotationContext, key: _Key, ring: list[_Key]) -> bool | None:
-    """Return whether the key was created after the current one; None if Confluent doesn't say."""
-    current = next((_instant(one.created) for one in ring if one.id == context.current.text(KEY_ID)), 0.0)
+def _is_newer(context: RotationContext, key: _Key, managed: list[_Key]) -> bool | None:
+    """Return whether the key was created after the current one; None if Confluent doesn't return the times."""
+    current = next((_instant(one.created) for one in managed if one.id == context.current.text(KEY_ID)), 0.0)
     return _instant(key.created) > current if current and _instant(key.created) else None
 
 

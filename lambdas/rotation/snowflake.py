@@ -1,7 +1,7 @@
-"""Key pairs of Snowflake users. Rotation uses a user's two slots in turn; Snowflake's description shows which one is free.
+"""Key pairs of Snowflake users. Rotation uses a user's two slots in turn; DESC USER shows which one is free.
 
-The new key goes into the slot whose fingerprint is not the current key's. A key is overwritten only if the secret had it and its
-grace is over. The user logs in with its own key, in a role that can set keys and nothing else.
+The new key goes into the slot that doesn't have the current key's fingerprint. A key is overwritten only if the secret had it and
+its grace period is over. The user logs in with its own key, in a role that can set keys and do nothing else.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from lambdas.snowflake.secret_fields import ACCOUNT, PASSPHRASE, PRIVATE_KEY, US
 
 _DESC: Final = "DESC USER {name}"
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
-#: A role that every user has and that has no privileges: logging in with it tests the key alone.
+#: A role that every user has and that has no privileges, so logging in with it tests only the key.
 _PUBLIC: Final = "PUBLIC"
 
-#: From the text of a private key and its passphrase. Raises UnusableKey.
+#: Loads a key pair from the text of a private key and its passphrase. Raises UnusableKey.
 Load: TypeAlias = Callable[[Secret, Secret | None], KeyPair]
 
 
 @attrs.frozen
 class _User:
-    """A described user. `slots` are fingerprints by slot, "" for an empty one; `since` says when each was set."""
+    """A user as DESC USER shows it. `slots` has the fingerprint in each slot, or ""; `since` says when each slot was set."""
 
     client: Snowflake
     slots: Mapping[str, str]
@@ -42,13 +42,13 @@ class _User:
 
 @attrs.frozen
 class _Keys:
-    """The versions' key pairs, each loaded once in an invocation: loading checks the key, which takes time."""
+    """The versions' key pairs. Each is loaded once in an invocation, because checking a key takes time."""
 
     load: Load
     _read: dict[str, KeyPair] = attrs.field(factory=dict, init=False, repr=False)
 
     def of(self, version: Version) -> KeyPair:
-        """Return the version's key pair. Raises Refused if it has none that can be used."""
+        """Return the version's key pair. Raises Refused if it has no usable one."""
         if version.id not in self._read:
             self._read[version.id] = self._loaded(version)
         return self._read[version.id]
@@ -60,7 +60,7 @@ class _Keys:
             return None
 
     def fingerprint(self, version: Version | None) -> str:
-        """Return the fingerprint of the version's key; "" if it has none that can be used."""
+        """Return the fingerprint of the version's key; "" if it has no usable one."""
         pair = self.readable(version)
         return pair.fingerprint if pair else ""
 
@@ -74,7 +74,7 @@ class _Keys:
 
 @attrs.frozen
 class SnowflakeKeyPair:
-    """`connect` returns a client of the account for a login. `make` and `load` take the most time."""
+    """`connect` returns a client for a login. `make` and `load` are parameters because they take the most time."""
 
     connect: Callable[[Login, KeyPair], Snowflake]
     make: Callable[[], KeyPair] = keypair.make
@@ -95,7 +95,7 @@ class SnowflakeKeyPair:
         return {**secret_fields.without_key(_kept(context.current)), **secret_fields.fields(pair, _connection(context.current))}
 
     def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
-        """Do nothing: only this process has the key pair."""
+        """Do nothing. A pair that wasn't stored exists only in this process; an abandoned version's key may stay in its slot."""
 
     def register(self, context: RotationContext, pending: Version) -> None:
         user, pair = self._user(context), self._keys.of(pending)
@@ -114,7 +114,7 @@ class SnowflakeKeyPair:
         return self._keys.of(pending).fingerprint in self._user(context).slots.values()
 
     def is_unusable(self, pending: Version) -> bool:
-        """Return whether the key can't be read. One that was removed from its slot can be set again."""
+        """Return whether the key can't be read. A key that was removed from its slot is usable: it can be set again."""
         return self._keys.readable(pending) is None
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
@@ -128,7 +128,7 @@ class SnowflakeKeyPair:
         return Replaced([each for each in others if over[each] or (in_grace and each not in unmanaged)], unmanaged)
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
-        """Unset the slots of these keys, after reading them again: a rotation may have written one since."""
+        """Unset the slots of these keys. The slots are read again, because a rotation may have changed one."""
         user = self._user(context)
         for slot in [slot for slot, fingerprint in user.slots.items() if fingerprint in keys]:
             user.client.run(sql.statement(UNSET_SLOT[slot], name=_name(context)))
@@ -138,7 +138,7 @@ class SnowflakeKeyPair:
         return [LiveKey(fingerprint, slot, user.since[slot]) for slot, fingerprint in user.slots.items() if fingerprint]
 
     def _user(self, context: RotationContext) -> _User:
-        """Describe the user, logged in with the first of the secret's keys that works, starting with the current one."""
+        """Describe the user. Log in with the first of the secret's keys that works, beginning with the current one."""
         denied = ""
         for version in context.labelled:
             if (pair := self._keys.readable(version)) is None:
@@ -155,7 +155,7 @@ class SnowflakeKeyPair:
         raise Refused(rotation_errors.LOCKED_OUT, f"user {context.current.text(USER)}: {denied}")
 
     def _slot_for_new(self, context: RotationContext, slots: Mapping[str, str]) -> str:
-        """Return an empty slot, or else the one without the current key if its grace is over. Raises Refused."""
+        """Return an empty slot, or else the slot without the current key if that key's grace period is over. Raises Refused."""
         if slot := keypair.empty_slot(slots):
             return slot
         current, user = self._keys.fingerprint(context.current), f"user {context.current.text(USER)}"
@@ -173,10 +173,10 @@ class SnowflakeKeyPair:
         return slot
 
     def _grace_is_over(self, context: RotationContext, fingerprint: str) -> bool | None:
-        """Return whether the grace of a replaced key is over; None if the secret never had it."""
+        """Return whether the grace period of a replaced key is over; None if the secret never had the key."""
         if fingerprint == self._keys.fingerprint(context.previous):
             return context.previous_is_revocable
-        # Another version: of an abandoned rotation, or of an old one.
+        # The key may be in another version, from an abandoned or an old rotation.
         was_managed = any(self._keys.fingerprint(version) == fingerprint for version in context.versions.others())
         return context.older_are_revocable if was_managed else None
 
@@ -195,7 +195,7 @@ def _connection(version: Version) -> Connection:
 
 
 def _kept(version: Version) -> dict[str, str]:
-    """Return the fields that a new version keeps, among them those by which drivers connect."""
+    """Return the fields that a new version keeps, including those that drivers use to connect."""
     return {**version.fields, **secret_fields.about(_connection(version))}
 
 

@@ -1,8 +1,8 @@
 """Secrets Manager's four steps for all types of credentials: createSecret, setSecret, testSecret, finishSecret.
 
-Every step may be repeated, also after the end of the rotation and after a try that stopped half-way. Moving AWSCURRENT in the
-last step is the commit: before it nobody reads the new key, after it nothing more is done. A replaced key stays valid for its
-grace; then a scheduled call revokes it.
+Every step may be repeated, even after the end of the rotation or after an attempt that stopped half-way. The last step moves
+AWSCURRENT. Before that nobody reads the new key, and after that the rotation does nothing more. A replaced key stays valid for
+its grace period; then a scheduled call revokes it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ IDENTIFYING_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @attrs.frozen
 class LiveKey:
-    """A managed key at the vendor. `label` is its slot, or its version's label; `since` is the vendor's text."""
+    """A managed key at the vendor. `label` is its slot or its version's label; `since` is a time as the vendor writes it."""
 
     id: str
     label: str
@@ -62,13 +62,13 @@ class Strategy(Protocol):
     """The credentials of one vendor. Every method may be called twice, and the answer of any call may be lost."""
 
     def id_of(self, version: Version) -> str:
-        """Return the vendor's id of the credential, which may be shown."""
+        """Return the id that the credential has at the vendor. It isn't secret."""
 
     def create_credential(self, context: RotationContext) -> dict[str, str]:
-        """Return the fields of a new credential. Raises Refused, with nothing changed, if no slot is free."""
+        """Return the fields of a new credential. Raises Refused, and changes nothing, if no slot is free."""
 
     def discard(self, context: RotationContext, fields: Mapping[str, str]) -> None:
-        """Undo `create_credential`: its fields could not be stored, or will never be current."""
+        """Undo `create_credential`, because its fields could not be stored or will never become current."""
 
     def register(self, context: RotationContext, pending: Version) -> None:
         """Make the vendor accept the pending credential."""
@@ -77,25 +77,25 @@ class Strategy(Protocol):
         """Return whether the vendor accepts the credential now."""
 
     def is_there(self, context: RotationContext, pending: Version) -> bool:
-        """Return whether the vendor has the pending credential, accepted or not yet."""
+        """Return whether the vendor has the pending credential, even if it doesn't accept it yet."""
 
     def is_unusable(self, pending: Version) -> bool:
         """Return whether the pending credential can never become valid."""
 
     def is_outdated(self, context: RotationContext, pending: Version) -> bool:
-        """Return whether fields of the current version, besides its key, changed after `create_credential` copied them."""
+        """Return whether fields of the current version other than its key changed after `create_credential` copied them."""
 
     def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
-        """Return the keys that may be revoked: all that were replaced, or only those after their grace."""
+        """Return the keys that may be revoked: all replaced keys if `in_grace`, else only those whose grace period is over."""
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
-        """Remove these keys. One that is gone is no error."""
+        """Remove these keys. It is no error if a key is gone."""
 
     def live(self, context: RotationContext) -> list[LiveKey]: ...
 
 
 def credential_type(version: Version) -> str:
-    """Return the type of the credential. Raises Refused if the fields identify none."""
+    """Return the type of the credential. Raises Refused if the fields don't identify one."""
     for kind, names in IDENTIFYING_FIELDS.items():
         if all(version.text(name) for name in names):
             return kind
@@ -103,13 +103,14 @@ def credential_type(version: Version) -> str:
     raise Refused(rotation_errors.FIELDS, f"version {version.id} has neither {known}")
 
 
+#: Successful tests in a row after which a key counts as working.
 SUCCESSES: Final = 2
-#: Seconds between two successes, and the limits of the seconds between two tries.
+#: Seconds between two successful tests, and the minimum and maximum seconds between two attempts.
 SUCCESS_PAUSE: Final = 1.0
 _MIN_PAUSE: Final = 1.0
 _MAX_PAUSE: Final = 20.0
-#: Seconds that a try may need.
-_TRY_SECONDS: Final = 10.0
+#: Seconds that an attempt may take.
+_ATTEMPT_SECONDS: Final = 10.0
 
 
 def verify(authenticates: Callable[[], bool], is_there: Callable[[], bool], deadline: Deadline, what: str) -> None:
@@ -122,13 +123,13 @@ def verify(authenticates: Callable[[], bool], is_there: Callable[[], bool], dead
             return
         pause = SUCCESS_PAUSE if accepted else max(wait, requested)
         wait = wait if accepted else min(_MAX_PAUSE, wait * 1.5)
-        if deadline.left() <= pause + _TRY_SECONDS:
+        if deadline.left() <= pause + _ATTEMPT_SECONDS:
             raise InProgress(rotation_errors.NOT_PROVEN, what)
         deadline.clock.sleep(pause)
 
 
 def _tried(authenticates: Callable[[], bool], is_there: Callable[[], bool], what: str) -> tuple[bool, float]:
-    """Return whether the key is accepted, and how many seconds the vendor asks to wait. An outage counts as a failure."""
+    """Return whether the key is accepted, and how many seconds the vendor asks to wait. During an outage it isn't accepted."""
     try:
         if authenticates():
             return True, 0.0
@@ -149,7 +150,7 @@ ALREADY: Final = "already current"
 
 @attrs.frozen
 class Rotation:
-    """The rotation function in one invocation. `connect` returns the strategy for a type of credential."""
+    """One invocation of the rotation function. `connect` returns the strategy for a type of credential."""
 
     client: SecretsManagerClient
     connect: Callable[[str], Strategy]
@@ -158,7 +159,7 @@ class Rotation:
     log: Log
 
     def run(self, event: Mapping[str, Any]) -> str:
-        """Run a step and return its result. Raises LakeferryError; then nothing that anybody uses has changed."""
+        """Run a step and return its result. If it raises LakeferryError, nothing that is in use has changed."""
         step, versions, token = self._parse(event)
         described = versions.describe()
         log = self.log.bind(secret=described.name, step=step, version=token)
@@ -178,14 +179,14 @@ class Rotation:
         return context, self.connect(credential_type(context.current))
 
     def revoke(self, secret_id: str) -> dict[str, Any]:
-        """Revoke every key but the current one (and the pending one) at once, in grace or not."""
+        """Revoke every key except the current and the pending one immediately, even during its grace period."""
         context, strategy = self.open(secret_id)
         return self._revoke(context, strategy, in_grace=True)
 
     def revoke_expired(self, secret_ids: Sequence[str]) -> dict[str, Any]:
-        """Revoke replaced keys after their grace. A secret that is being rotated is left for the next call.
+        """Revoke replaced keys whose grace period is over. A secret that is being rotated is left for the next call.
 
-        One secret that fails keeps no other from being checked. Raises the first LakeferryError.
+        An error of one secret doesn't stop the others. At the end, raises the first LakeferryError.
         """
         answers: list[dict[str, Any]] = []
         failed: list[LakeferryError] = []
@@ -244,18 +245,18 @@ class Rotation:
         return "set"
 
     def test(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
-        """Test the pending version. Secrets Manager also calls this without one, to test the configuration: then the current
-        key is tested."""
+        """Test the pending version. If there is none, Secrets Manager is testing the configuration: test the current key."""
         self._verify(context, strategy, context.pending or context.current)
         return "tested" if context.pending else "tested the current key"
 
     def finish(self, context: RotationContext, strategy: Strategy, event: Mapping[str, Any]) -> str:
-        """Verify the key once more and make its version current: nothing guarantees that the step before ran for it."""
+        """Verify the key again, because nothing guarantees that testSecret ran for it, and make its version current."""
         pending = _with_value(context)
         if strategy.is_outdated(context, pending):
             self._give_up(context, strategy, pending)
         self._verify(context, strategy, pending)
-        # Snowflake's two slots now have the pending and the current key. Other keys of Confluent are found by their names.
+        # No key is found through an older version any more: Snowflake's slots now have the pending and the current key, and
+        # Confluent's keys are found by name.
         context.versions.remove_old_times(context.described.stages)
         if context.needs_time_label(pending):
             context.versions.label_time(context.token, context.now())
@@ -267,13 +268,13 @@ class Rotation:
         return "current"
 
     def _keep(self, context: RotationContext, strategy: Strategy, pending: Version) -> str:
-        """Keep the stored pending value: a version gets one value only. Raises Refused after giving up an unusable one."""
+        """Keep the pending value, because a version can't get another one. If it is unusable, abandon it and raise Refused."""
         if strategy.is_unusable(pending) or strategy.is_outdated(context, pending):
             self._give_up(context, strategy, pending)
         return "created before"
 
     def _give_up(self, context: RotationContext, strategy: Strategy, pending: Version) -> NoReturn:
-        """Give up the pending version. The next rotation starts from the fields of the current one."""
+        """Abandon the pending version. The next rotation starts from the fields of the current one. Raises Refused."""
         strategy.discard(context, pending.fields)
         context.versions.give_up(context.token)
         raise Refused(rotation_errors.DISCARDED, f"version {context.token} of secret {context.described.name}")
@@ -295,7 +296,7 @@ class Rotation:
 
 
 def _is_done(described: Described, token: str) -> bool:
-    """Return whether the version is current. Raises Refused if it can't be rotated to, in the order of AWS's templates."""
+    """Return whether the version is current. Raises Refused if it can't become current. AWS's templates have the same checks."""
     if described.deleted:
         raise Refused(rotation_errors.DELETED, f"secret {described.name}")
     if not described.enabled:
@@ -325,7 +326,7 @@ _STEPS: Final[Mapping[str, Callable[[Rotation, RotationContext, Strategy, Mappin
 
 @attrs.frozen
 class Age:
-    """`current_label` is the current key's slot, or its version's label; "" if the vendor doesn't have the key."""
+    """`current_label` is the current key's slot or its version's staging label; "" if the vendor doesn't have the key."""
 
     secret: str
     enabled: bool
@@ -339,7 +340,7 @@ class Age:
 
 
 def age_of(context: RotationContext, strategy: Strategy) -> Age:
-    """Raises LakeferryError if the vendor can't be called."""
+    """Return the ages. Raises LakeferryError if the vendor can't be called."""
     now, described = context.now(), context.described
     keys, current = tuple(strategy.live(context)), strategy.id_of(context.current)
     return Age(
@@ -355,7 +356,7 @@ def age_of(context: RotationContext, strategy: Strategy) -> Age:
 
 
 def _due(context: RotationContext) -> float:
-    """Return when the next rotation is due. Secrets Manager leaves the date in the past while rotation fails."""
+    """Return the time when the next rotation is due. While rotation fails, Secrets Manager's date remains in the past."""
     if context.described.next_rotation is not None:
         return context.described.next_rotation
     return context.current.created + context.described.every if context.described.every else context.now()

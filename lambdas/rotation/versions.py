@@ -1,10 +1,10 @@
 """The versions of a secret with their staging labels, and which of their keys may be revoked.
 
-A replaced key may be revoked when its grace is over. The grace begins when the next version becomes current. Secrets Manager
-stores that time for the last rotation only. For any other version, the latest possible time counts: PENDING_LIFE after the
-version was created. If a rotation takes longer than that, its version gets a label with the time just before it becomes current,
-and PENDING_LIFE counts from that time. Keys older than the previous one were replaced when the previous version became current,
-or earlier.
+A replaced key may be revoked when its grace period is over. The grace period begins when the next version becomes current.
+Secrets Manager stores that time for the last rotation only. For any other version, the latest possible time is assumed:
+PENDING_LIFE after the version was created. If a rotation takes longer than that, its version gets a label with the time just
+before it becomes current, and PENDING_LIFE counts from that time. Keys older than the previous one were replaced when the
+previous version became current, or earlier.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SECONDS: Final = {"hour": 3600.0, "day": 86400.0}
 
 @attrs.frozen
 class Version:
-    """`created` is in seconds since 1970. `guarded` are the secret fields, which logs and errors never show."""
+    """`created` is in seconds since 1970. `guarded` has the secret fields, which logs and errors never show."""
 
     id: str
     created: float
@@ -56,7 +56,7 @@ class Version:
 
 @attrs.frozen
 class Described:
-    """A secret without its values. Times are seconds since 1970; `every` is the seconds between rotations."""
+    """A secret without its values. Times are in seconds since 1970; `every` is the number of seconds between rotations."""
 
     arn: str
     name: str
@@ -96,11 +96,11 @@ class SecretVersions:
         )
 
     def read(self, version: str) -> Version | None:
-        """Return a version by its id; None if there is none, or it has no value. Raises Refused unless it is a JSON object."""
+        """Return a version by its id; None if there is none or it has no value. Raises Refused unless it is a JSON object."""
         return self._read(version) if version else None
 
     def put_pending(self, token: str, fields: Mapping[str, str], rotation_token: Secret | None) -> None:
-        """Write the pending value. The same token with another value is refused. Raises Refused if nothing was written."""
+        """Write the pending value. Raises Refused if nothing was written, for example because the token has another value."""
         extra = {"RotationToken": rotation_token.reveal()} if rotation_token else {}
         text = json.dumps(dict(fields), sort_keys=True)
         with self._calling("storing the new value of", rotation_errors.NOT_STORED):
@@ -109,32 +109,32 @@ class SecretVersions:
             )
 
     def make_current(self, token: str, replaced: str) -> None:
-        """Make a version current instead of the one that the caller read. Raises Refused if another one is current."""
+        """Make version `token` current instead of `replaced`, which the caller read. Raises Refused if a third one is current."""
         with self._calling("making a version current of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id, VersionStage=CURRENT, MoveToVersionId=token, RemoveFromVersionId=replaced
             )
 
     def label_time(self, token: str, now: float) -> None:
-        """Label a version with the time. Readers see no difference."""
+        """Label a version with the time. This doesn't affect clients that read the secret."""
         with self._calling("labelling a version of", rotation_errors.NOT_MOVED):
             self.client.update_secret_version_stage(
                 SecretId=self.secret_id, VersionStage=f"{_TIME_LABEL}{int(now)}", MoveToVersionId=token
             )
 
     def remove_old_times(self, stages: Mapping[str, tuple[str, ...]]) -> None:
-        """Remove the time labels of versions that are neither current, previous nor pending: a secret has at most 20 labels."""
+        """Remove the time labels of versions that aren't current, previous or pending: a secret can have at most 20 labels."""
         for version, labels in stages.items():
             for label in labels if _STAGES.isdisjoint(labels) else ():
                 if label.startswith(_TIME_LABEL):
                     self._remove_label(version, label)
 
     def give_up(self, token: str) -> None:
-        """Remove the label of the pending version."""
+        """Abandon the pending version by removing its label."""
         self._remove_label(token, PENDING)
 
     def others(self) -> Iterator[Version]:
-        """Yield the versions that Secrets Manager still has and that are neither current, previous nor pending."""
+        """Yield the other versions that Secrets Manager still has: those that aren't current, previous or pending."""
         parameters: dict[str, Any] = {"SecretId": self.secret_id, "IncludeDeprecated": True}
         while True:
             with aws_call(f"listing the versions of secret {self.secret_id}"):
@@ -172,7 +172,7 @@ class SecretVersions:
 
 
 def labelled_times(stages: Iterable[str]) -> list[float]:
-    """Return the times of `label_time` among a version's labels."""
+    """Return the times in those of a version's labels that `label_time` wrote."""
     labels = (stage.removeprefix(_TIME_LABEL) for stage in stages if stage.startswith(_TIME_LABEL))
     return [float(text) for text in labels if text.isdigit()]
 
@@ -199,13 +199,13 @@ def _every(rules: Mapping[str, Any]) -> float | None:
 
 
 DAY: Final = 86400.0
-#: Age in seconds from which a version is labelled before it becomes current.
+#: Seconds after which a pending version gets a label with the time before it becomes current.
 PENDING_LIFE: Final = DAY
 
 
 @attrs.frozen
 class Policy:
-    """`keep` keys are valid between two rotations, one more during one; `grace` is in seconds."""
+    """`keep` keys are valid between two rotations, and one more during a rotation. `grace` is the grace period in seconds."""
 
     keep: int = contract.KEYS_KEPT
     grace: float = contract.GRACE_DAYS * DAY
@@ -213,7 +213,7 @@ class Policy:
 
 @attrs.frozen
 class RotationContext:
-    """`token` names the version that is being rotated to; `pending` is None while that has no value."""
+    """`token` is the id of the version that is being rotated to; `pending` is None while this version has no value."""
 
     versions: SecretVersions
     described: Described
@@ -230,7 +230,7 @@ class RotationContext:
 
     @property
     def is_rotating(self) -> bool:
-        """Return whether a rotation runs. Secrets Manager labels the pending version before the first step."""
+        """Return whether a rotation is running. Secrets Manager labels the pending version before the first step."""
         return self.described.labelled(PENDING) not in ("", self.current.id)
 
     def require_same_labels(self) -> None:
@@ -239,7 +239,7 @@ class RotationContext:
             raise Refused(rotation_errors.CHANGED, f"secret {self.described.name}")
 
     def needs_time_label(self, pending: Version) -> bool:
-        """Return whether the version is so old that its age doesn't bound the time at which it becomes current."""
+        """Return whether the version is so old that it becomes current later than `_replaced_by` assumes without a label."""
         return self.now() > self._known_since(pending) + PENDING_LIFE
 
     @property
@@ -248,7 +248,7 @@ class RotationContext:
 
     @property
     def older_are_revocable(self) -> bool:
-        """Return whether keys older than the previous one may be revoked. Before the first rotation, none was ever replaced."""
+        """Return whether keys older than the previous one may be revoked. Before the first rotation, no key has been replaced."""
         return self.previous is None or self.now() >= self._replaced_by(self.previous, None) + self.policy.grace
 
     def _replaced_by(self, successor: Version, rotated: float | None) -> float:

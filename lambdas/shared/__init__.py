@@ -1,1 +1,1 @@
-"""Shared by all functions: HTTP, time, secrets, errors, log, and the interface of resource types."""
+"""Code that all functions share: HTTP, time, secrets, errors, logging, and the interface of resource types."""

@@ -12,13 +12,13 @@ from botocore.parsers import ResponseParserError
 from lambdas.shared import errors
 from lambdas.shared.errors import Denied, LakeferryError, Refused, Transient
 
-#: Codes of permanent refusals.
+#: Error codes that a retry can't resolve.
 FINAL: Final = frozenset(
     "DecryptionFailure EncryptionFailure InvalidInputException InvalidParameterException InvalidRequestException "
     "LimitExceededException MalformedPolicyDocumentException PreconditionNotMetException ResourceExistsException "
     "ResourceNotFoundException ValidationError ValidationException".split()
 )
-#: Codes of missing permissions. A new role's permissions take some seconds to become effective.
+#: Error codes of missing permissions. A new role's permissions take some seconds to become effective.
 DENIED: Final = frozenset("AccessDenied AccessDeniedException KMSAccessDeniedException UnauthorizedOperation".split())
 
 
@@ -28,7 +28,7 @@ def error_code(error: ClientError) -> str:
 
 @contextmanager
 def raise_instead(codes: Container[str], error: Callable[[str], Exception]) -> Iterator[None]:
-    """Raise `error(code)` if AWS answers with one of `codes`. Other errors pass."""
+    """Raise `error(code)` if AWS answers with one of `codes`. Other exceptions are not changed."""
     try:
         yield
     except ClientError as refused:

@@ -35,7 +35,7 @@ class Table:
 class Export:
     """`recipients` is the number of addresses in the deployment file.
 
-    `first_day` (ISO 8601) is a day of the first window to export; "" for the contract's own.
+    `first_day` (ISO 8601) is a day in the first window to export; "" means that the contract decides.
     """
 
     export: str
@@ -49,7 +49,7 @@ class Export:
 
 @attrs.frozen
 class DeploymentSettings:
-    """`secrets` are names of secrets that rotate, `deployer_secrets` names of those that people created."""
+    """`secrets` are names of secrets that rotate; `deployer_secrets` are names of secrets that people created."""
 
     tables: list[Table] = attrs.Factory(list)
     exports: list[Export] = attrs.Factory(list)

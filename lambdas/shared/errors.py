@@ -1,22 +1,22 @@
-"""Errors of the functions. The class of an error decides how it is handled, its row what users read.
+"""Errors of the functions. The class of an error determines how it is handled, and its row what users read.
 
 LakeferryError
-├── BadProperties        the event's properties, all mistakes at once         reported at once
-├── StaleRequest         a later request has replaced this one                reported at once
-├── Refused              the vendor refuses, and would again                  reported at once
-│   ├── Denied           401 or 403, also while a new permission isn't effective   waited for, a while
-│   ├── NotFound         404 for something other than the object itself       waited for, a while
-│   └── Conflict         409: exists, or in use, or being changed             waited for, a while
-├── ResourceFailed       the object exists and doesn't work                   waited for, a while
-│   └── NeedsReplacement  … and only a new one can help                       replaced, a while
-│       └── ReplacementRequired  it works, but a property changed that can't  replaced
-├── Transient            it is not known whether the call had an effect       waited for
-│   ├── InProgress       no error: it takes time
+├── BadProperties        mistakes in the event's properties, all of them      reported immediately
+├── StaleRequest         a later request has replaced this one                reported immediately
+├── Refused              the vendor refuses, and would refuse again           reported immediately
+│   ├── Denied           401 or 403, also while a new permission isn't effective   retried for a while
+│   ├── NotFound         404 for something other than the object itself       retried for a while
+│   └── Conflict         409: exists, or in use, or being changed             retried for a while
+├── ResourceFailed       the object exists and doesn't work                   retried for a while
+│   └── NeedsReplacement  … and only a new object can help                    replaced, for a while
+│       └── ReplacementRequired  a changed property that the vendor can't change   replaced
+├── Transient            it is not known whether the call had an effect       retried
+│   ├── InProgress       not an error: the operation takes time
 │   ├── RateLimited      429
 │   └── OutOfTime        this invocation ends; the next one continues
 ├── ResourceMissing      the object in the state does not exist               found again, or created again
-│   └── ParentMissing    its environment or cluster does not exist
-└── TimedOut             the wait is over; has the last reason
+│   └── ParentMissing    its environment or cluster does not exist            retried for a while
+└── TimedOut             the wait is over; has the code and text of the last error
 
 "A while" is `patience`, in seconds, counted from the first occurrence of the same error.
 """
@@ -33,7 +33,7 @@ DETAIL_LENGTH = 300
 
 
 class ErrorRow(NamedTuple):
-    """A code, which never changes its meaning, and what to do. lakeferry/errors.toml has its title and its cause."""
+    """A code, whose meaning never changes, and what to do. lakeferry/errors.toml has the code's title and cause."""
 
     code: str
     remedy: str
@@ -42,7 +42,7 @@ class ErrorRow(NamedTuple):
 class LakeferryError(Exception):
     """`what` says what happened, without secrets; the row says what to do.
 
-    `doing` names operation, resource type and id; the caller that knows them sets it.
+    `doing` names the operation, the resource type and the logical id; the caller that knows them sets it.
     """
 
     patience: float = 0.0
@@ -60,7 +60,7 @@ class LakeferryError(Exception):
 
 
 class BadProperties(LakeferryError):
-    """`problems` are pairs of a property's name and what is wrong with it."""
+    """`problems` has pairs: a property's name, and what is wrong with it."""
 
     def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
         self.problems = tuple(problems)
@@ -104,7 +104,7 @@ class Transient(LakeferryError):
 
 
 class InProgress(Transient):
-    """No error: the operation takes time."""
+    """Not an error: the operation takes time."""
 
 
 class RateLimited(Transient):
@@ -124,13 +124,13 @@ class ResourceMissing(LakeferryError):
 
 
 class ParentMissing(ResourceMissing):
-    """The environment or the cluster of the object does not exist, or a 403 makes it look so."""
+    """The environment or the cluster of the object does not exist, or a 403 makes it seem so."""
 
     patience = 600.0
 
 
 class TimedOut(LakeferryError):
-    """The wait is over. Row and text are those of the last error."""
+    """The wait is over. `row` is that of the last error, whose text is at the beginning of this one's."""
 
 
 PROPERTIES: Final = ErrorRow("LF-PROPERTIES", "Correct each property named above and deploy again; nothing was created.")

@@ -1,8 +1,8 @@
-"""HTTP calls: safe addresses only, timeouts, retries, no redirects, no password from the environment.
+"""HTTP calls with timeouts and retries, to safe addresses only, without redirects or passwords from the environment.
 
-A session belongs to one invocation: it ends with the invocation's deadline, which is before Lambda's own.
-After 429 nothing was done, so every call may be retried. After a failure that follows the request, this is not known, so only
-a call that may be sent twice is retried.
+A session belongs to one invocation. It ends at the invocation's deadline, which is earlier than Lambda's timeout.
+A 429 means that nothing was done, so every call may be retried. If a call fails after the request was sent, its effect is not
+known, so only calls that may be repeated are retried.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Response:
 
     @property
     def request_id(self) -> str:
-        """Return the vendor's id of this call, for its support."""
+        """Return the vendor's id of this call, which its support asks for."""
         return self.headers.get("X-Request-Id", "") or self.headers.get("X-Amzn-RequestId", "")
 
 
@@ -48,7 +48,7 @@ class NotSent(Transient):
 
 
 class ResponseLost(Transient):
-    """The request was sent, and no complete answer came: it may have had an effect."""
+    """The request was sent, but no complete answer arrived: it may have had an effect."""
 
 
 LONGEST_WAIT = 30.0
@@ -57,14 +57,14 @@ NOT_IMPLEMENTED = 501
 
 @attrs.frozen
 class RetryPolicy:
-    """`attempts` includes the first one; `spread` returns a random number from 0 to 1."""
+    """`attempts` includes the first one; `spread` returns a random number from 0 to 1, for jitter."""
 
     attempts: int = 4
     first_wait: float = 1.0
     spread: Callable[[], float] = random.random
 
     def run(self, call: Callable[[], Response], *, repeatable: bool, deadline: Deadline) -> Response:
-        """Return the last answer, with any status. Raises NotSent or ResponseLost if the last attempt did."""
+        """Return the last answer, whatever its status. Raises NotSent or ResponseLost if the last attempt got no answer."""
         attempt = 0
         while True:
             attempt += 1
@@ -94,7 +94,7 @@ class RetryPolicy:
 def requested_wait(headers: Mapping[str, str], clock: Clock) -> float | None:
     """Return the seconds that the vendor asks to wait; None if it doesn't say.
 
-    Confluent's X-RateLimit-Reset counts seconds from now, unlike that of others.
+    Confluent's X-RateLimit-Reset is in seconds from now; other vendors use the same header for a time.
     """
     for name in ("Retry-After", "X-RateLimit-Reset"):
         if (text := headers.get(name)) is not None and (wait := _seconds(text, clock)) is not None:
@@ -123,7 +123,7 @@ def is_loopback(url: str) -> bool:
 
 
 def require_safe(url: str) -> None:
-    """Raise LakeferryError for plain HTTP to another machine, another scheme, and credentials in the URL."""
+    """Raise LakeferryError unless `url` is https, or http to a loopback address, and contains no credentials."""
     parts = urlsplit(url)
     if parts.username or parts.password or not parts.hostname:
         raise LakeferryError(errors.ADDRESS, f"{parts.scheme}://{parts.hostname} has no host, or holds credentials")
@@ -132,7 +132,7 @@ def require_safe(url: str) -> None:
 
 
 USER_AGENT: Final = "Lakeferry/0.1 (Confluent and Snowflake resources for AWS CDK)"
-#: Idempotent methods, also PATCH: bodies contain values, not increments.
+#: Idempotent methods. PATCH is one here, because bodies contain values, not increments.
 REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE", "PATCH"})
 LARGEST_BODY: Final = 16 * 1024 * 1024
 _PIECE: Final = 64 * 1024
@@ -148,10 +148,10 @@ class Timeouts:
 
 
 class Session:
-    """Methods raise OutOfTime if less than a second is left before `deadline`. `adapter` replaces the sockets.
+    """Methods raise OutOfTime if less than a second is left before `deadline`. Tests pass an `adapter` for http:// URLs.
 
-    `trust_environment` uses the proxy and the certificates that an operator's computer names: HTTPS_PROXY, NO_PROXY,
-    REQUESTS_CA_BUNDLE. A function ignores these variables.
+    With `trust_environment`, the session uses the proxy and the CA certificates in the environment variables of an operator's
+    computer: HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE. The Lambda functions ignore these variables.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class Session:
         repeatable: bool | None = None,
         retry_params: Mapping[str, str] | None = None,
     ) -> Response:
-        """Return the response with any status. `body` is sent as JSON; retries have `retry_params` too.
+        """Return the response, whatever its status. `body` is sent as JSON; retries also send `retry_params`.
 
         Raises NotSent, ResponseLost, OutOfTime, LakeferryError (address).
         """
@@ -220,13 +220,13 @@ class Session:
             response = self._requests.send(request, timeout=timeout, allow_redirects=False, **self._settings(str(request.url)))
         except requests.RequestException as error:
             raise _error_of(error, call) from None
-        except OSError:  # of requests itself, about the certificates' file
+        except OSError:  # raised by requests if the CA certificates' file is missing
             raise NotSent(errors.TLS, f"{call}: the file of REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE can't be read") from None
         with response:
             return Response(response.status_code, CaseInsensitiveDict(response.headers), self._body(response, end, call))
 
     def _settings(self, url: str) -> dict[str, Any]:
-        """Return proxies and certificates. A loopback address may be plain HTTP, which no proxy may see."""
+        """Return proxies and certificates. A loopback address gets none: it may be plain HTTP, which a proxy must not see."""
         if not self._trust_environment or is_loopback(url):
             return {"stream": True, "proxies": {}, "verify": True}
         with requests.Session() as reader:
@@ -236,7 +236,7 @@ class Session:
         try:
             content = _content(response.raw, end)
         except (urllib3.exceptions.HTTPError, OSError, zlib.error) as error:
-            raise ResponseLost(errors.UNREACHABLE, f"{call}: the answer broke off ({type(error).__name__})") from None
+            raise ResponseLost(errors.UNREACHABLE, f"{call}: the answer was cut off ({type(error).__name__})") from None
         if content is None:
             raise ResponseLost(errors.UNREACHABLE, f"{call}: the answer took too long, or is too long")
         try:
@@ -260,7 +260,7 @@ def _content(raw: urllib3.BaseHTTPResponse, end: Deadline) -> bytes | None:
 
 
 def _parsed(content: bytes) -> Any:
-    """Return the parsed body. Confluent has sent gzip without saying so: its first two bytes show it."""
+    """Return the parsed body. Confluent has sent gzip without a header for it, so the first two bytes are checked."""
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
     return json.loads(content) if content.strip() else None
@@ -271,7 +271,7 @@ def _error_of(error: requests.RequestException, call: str) -> NotSent | Response
     reason = getattr(cause, "reason", cause)
     if isinstance(error, requests.exceptions.SSLError):
         return NotSent(errors.TLS, f"{call}: the TLS handshake failed")
-    if isinstance(error, requests.exceptions.ProxyError):  # all addresses behind it are https, so it has seen no request
+    if isinstance(error, requests.exceptions.ProxyError):  # proxied addresses are https, so the proxy has not seen the request
         return NotSent(errors.UNREACHABLE, f"{call}: no connection through the proxy of HTTPS_PROXY")
     before = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
     if isinstance(error, requests.ConnectTimeout) or isinstance(reason, before):

@@ -1,4 +1,4 @@
-"""A log of one JSON object per line, without secrets."""
+"""A log with one JSON object per line, without secrets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _JsonLines(logging.Formatter):
 
 @attrs.frozen
 class Log:
-    """Writes lines that all have `fields`. They have no time: CloudWatch adds it."""
+    """Adds `fields` to every line. Lines have no timestamp: CloudWatch adds it."""
 
     logger: logging.Logger
     fields: dict[str, Any] = attrs.field(factory=dict)
@@ -39,7 +39,10 @@ class Log:
 
 
 def open_log(stream: TextIO | None = None) -> Log:
-    """Return a log to `stream`, or standard output. Each call replaces the stream: a warm Lambda opens its log each time."""
+    """Return a log that writes to `stream`, or else to standard output.
+
+    Each call replaces the stream, because a warm Lambda function opens its log in each invocation.
+    """
     logger = logging.getLogger("lakeferry.lambdas")
     handler = logging.StreamHandler(stream or sys.stdout)
     handler.setFormatter(_JsonLines())

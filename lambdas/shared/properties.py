@@ -1,9 +1,9 @@
 """Properties of a resource: a frozen attrs class for each resource type, read from what CloudFormation sends.
 
-CloudFormation sends booleans and numbers as strings, at any depth. Updates and deletes also bring the properties of the last
-deployment, which an older release may have declared. Those are read leniently: unknown ones are left out, missing ones have
-their default. So a property that is added to a type after a release needs a default. New properties are read strictly, and
-all mistakes in them are reported at once.
+CloudFormation sends booleans and numbers as strings, at any depth. Updates and deletes also contain the properties of the last
+deployment, which an older release may have declared. Those are parsed leniently: unknown properties are ignored, and missing
+ones get their default. So a property that is added to a type after a release needs a default. New properties are parsed
+strictly, and all mistakes in them are reported together.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Properties(Generic[O_co]):
                 cls.OUTPUTS = get_args(base)[0]
 
     def problems(self) -> Iterable[tuple[str, str]]:
-        """Return mistakes that only several properties together show: name and what is wrong."""
+        """Return mistakes in combinations of properties: pairs of a name and what is wrong."""
         return ()
 
 
 def prop(doc: str, *, default: Any = attrs.NOTHING, one_of: tuple[Any, ...] = ()) -> Any:
-    """Declare a property; `doc` is its text in the reference. list and dict as default stand for an empty one."""
+    """Declare a property; `doc` is its text in the reference. The defaults `list` and `dict` mean an empty list or dict."""
     given = attrs.Factory(default) if default in (list, dict) else default
     return attrs.field(default=given, kw_only=True, metadata={"doc": doc, "one_of": one_of})
 
@@ -146,7 +146,7 @@ def _is_a(container: type, kind: Any) -> bool:
     return get_origin(kind) is container
 
 
-#: cattrs' own hooks read text as a list of characters, and accept no booleans and numbers as text.
+#: cattrs' own hooks turn text into a list of characters, and don't parse booleans that are given as text.
 _CONVERTER: Final = Converter(detailed_validation=False)
 _CONVERTER.register_structure_hook(bool, _boolean)
 _CONVERTER.register_structure_hook(int, _integer)

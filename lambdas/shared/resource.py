@@ -3,10 +3,10 @@
     create          creates the object and returns its id; called only when `find_existing` returned no id
     is_ready        returns the outputs once the object works, None while it is being created
     update          writes what differs between the object and the properties, and nothing else
-    delete          deletes an object; one that is gone is no error, and a call may be repeated
+    delete          deletes an object; it is no error if the object is gone, and a call may be repeated
     find_existing   returns the ids of managed objects, as the vendor lists them now
 
-Every function may be called twice, and the answer of any call may be lost. Functions never wait: they raise InProgress, and are
+Every function may be called twice, and the answer to any call may be lost. Functions never wait: they raise InProgress, and are
 called again.
 """
 
@@ -33,8 +33,8 @@ class Context(Generic[V_co]):
 
     `name` is deterministic: a-z, 0-9 and hyphens, at most 60 characters. `notes` are stored between calls.
     `previous` are the properties before an update. `deleting` is True for a delete.
-    `resource_uid` is a hash, unique among all stacks' resources, that stays when the resource is replaced.
-    `rolling_back` asks CloudFormation whether the object was created by a failed operation. Raises Transient, Denied or Refused.
+    `resource_uid` is a hash that is unique among the resources of all stacks, and stays the same when the resource is replaced.
+    `rolling_back` asks CloudFormation whether the stack is being rolled back. Raises Transient, Denied or Refused.
     """
 
     vendor: V_co
@@ -67,4 +67,4 @@ class ResourceHandler(Protocol):
     def delete(self, context: Any, spec: Any, object_id: str) -> None: ...
 
     def find_existing(self, context: Any, spec: Any, known: str | None) -> list[str]:
-        """Return the ids that exist; none if there is none. `known` is the id in the state."""
+        """Return the ids of the objects that exist. `known` is the id in the state."""

@@ -1,4 +1,4 @@
-"""JSON objects in a bucket, written only over the version that was read."""
+"""JSON objects in a bucket. A write succeeds only if the object is still the one that was read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _GONE: Final = ("NoSuchKey", "404", "NotFound")
-#: S3 answers a lost race with 412, or with 409 while the other write is under way.
+#: S3 answers 412 if another write was faster, or 409 while the other write is in progress.
 _CONFLICT: Final = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 _GZIP: Final = b"\x1f\x8b"
 
@@ -58,7 +58,7 @@ class Objects:
         return Stored(document, etag)
 
     def write(self, key: str, document: dict[str, Any], *, over: str | None) -> str | None:
-        """Write over the object with this ETag or, for None, where there is none yet. Return the new ETag.
+        """Overwrite the object if its ETag is `over`; for None, create the object if there is none. Return the new ETag.
 
         Return None if another write was faster; that may be this write itself, sent twice.
         """
@@ -80,7 +80,7 @@ class Objects:
         return str(answer["ETag"])
 
     def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
-        """Yield objects in the order of keys, those after `after`."""
+        """Yield the objects whose keys come after `after`, ordered by key."""
         parameters: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, **({"StartAfter": after} if after else {})}
         while True:
             with aws_call(f"listing s3://{self.bucket}/{prefix}"):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: The fields of every key, as AWS's managed external secrets name them.
 KEY_ID: Final = "apiKey"
 KEY_SECRET: Final = "apiSecret"  # noqa: S105  (the name of a field)
-#: Fields beside a key that may be shown. Every other field is a secret, also one that somebody added.
+#: Fields that may be shown. Every other field is secret, including one that somebody added.
 NOT_SECRET: Final = frozenset(
     "apiKey serviceAccountId resourceId environmentId displayName sasl.username api.key bootstrap.servers security.protocol "
     "sasl.mechanism schema.registry.url schema.registry.basic.auth.credentials.source principal.id compute.pool.id "
@@ -60,7 +60,7 @@ class SecretStore:
             raise NotFound(errors.SECRET_SHAPE, f"secret {secret_id} is not a JSON object", patience=0.0) from None
 
     def read_key(self, secret_id: str) -> ApiKey:
-        """Raises NotFound where the secret, its value or one of the two fields is missing."""
+        """Return the key. Raises NotFound if the secret, its value or one of the two fields is missing."""
         fields = self.read(secret_id)
         if not fields:
             raise NotFound(errors.SECRET_MISSING, f"secret {secret_id} has no value", patience=60.0)
@@ -70,7 +70,10 @@ class SecretStore:
             raise NotFound(errors.SECRET_SHAPE, f"secret {secret_id} lacks {KEY_ID} or {KEY_SECRET}", patience=0.0) from None
 
     def write(self, secret_id: str, fields: Mapping[str, str], *, version: str) -> None:
-        """Make `fields` the current value. The same `version` written again is one write. Raises NotFound without the secret."""
+        """Make `fields` the current value. Repeating a write with the same `version` has no effect.
+
+        Raises NotFound if there is no such secret.
+        """
         token = str(uuid.uuid5(_TOKENS, f"{secret_id}/{version}"))
         text = json.dumps(dict(fields), sort_keys=True)
         try:

@@ -1,4 +1,4 @@
-"""SNS topics. `publish` tells whether a message may have been sent although no answer came."""
+"""SNS topics. The exceptions of `publish` tell whether a message may have been sent although no answer arrived."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _THROTTLED: Final = ("Throttled", "Throttling", "ThrottlingException", "Throttle
 
 @attrs.frozen
 class SnsTopics:
-    """`client` must send each call once: a retry after a lost answer would send a second message."""
+    """`client` must not retry calls: a retry after a lost answer would send a second message."""
 
     client: SNSClient
 
     def publish(self, topic: str, subject: str, body: str) -> None:
-        """Publish a message. Raises NotSent and Refused (it was not sent), and ResponseLost (it is not known)."""
+        """Publish a message. Raises NotSent or Refused if it was not sent, and ResponseLost if that is not known."""
         doing = f"publishing to {topic}"
         try:
             self.client.publish(TopicArn=topic, Subject=subject, Message=body)

@@ -1,1 +1,1 @@
-"""Snowflake: SQL over its SQL API, with a key pair, and the resource types that use it."""
+"""Snowflake: its SQL API, authenticated with a key pair, and the resource types that use it."""

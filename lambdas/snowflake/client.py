@@ -1,7 +1,7 @@
 """Snowflake's SQL API: one statement per call, authenticated with a key pair.
 
-Role and warehouse go with each statement, because the API keeps no session. A statement whose answer was lost is sent again
-under the same request id, so that it runs once.
+Each statement is sent with its role and warehouse, because the API keeps no session. A statement whose answer was lost is sent
+again with the same request id, so that it runs only once.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from lambdas.snowflake.sql import Sql
 VENDOR_DOMAIN: Final = ".snowflakecomputing.com"
 _WORDS: Final = r"[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?"
 _ACCOUNT: Final = re.compile(rf"{_WORDS}(\.{_WORDS})*")
-#: Names after a dot that belong to the location, although they have no hyphen.
+#: Parts of an account's name that belong to the location although they have no hyphen.
 _LOCATIONS: Final = frozenset({"aws", "azure", "gcp", "privatelink"})
 
 
 def require_account(account: str) -> str:
-    """Return `account`. Raises LakeferryError for text that could lead to another host."""
+    """Return `account`. Raises LakeferryError for text that could make the URL point to another host."""
     if _ACCOUNT.fullmatch(account):
         return account
     raise LakeferryError(errors.ADDRESS, f"{account!r} is not the name of a Snowflake account")
 
 
 def account_claim(account: str) -> str:
-    """Return the account as tokens name it: in upper case, without region and cloud, without dots.
+    """Return the account as JWTs name it: in upper case, without region, cloud and dots.
 
-    A part after a dot is a region if it has a hyphen (`xy12345.us-east-2.aws`): an account's own name can't have one.
-    Otherwise the dot separates organization and account (`myorg.acct`), where tokens have a hyphen.
+    A part after a dot is a region if it has a hyphen (`xy12345.us-east-2.aws`), because an account's own name can't have one.
+    Otherwise the dot separates organization and account (`myorg.acct`); JWTs have a hyphen instead.
     """
     first, *rest = require_account(account).split(".")
     if "global" in rest:
@@ -58,7 +58,7 @@ def account_claim(account: str) -> str:
 
 
 def account_url(account: str) -> str:
-    """Return the account's URL. Hosts have hyphens where names have underscores."""
+    """Return the account's URL. Host names have hyphens instead of underscores."""
     first, *rest = require_account(account).lower().split(".")
     if rest and "-" not in rest[0] and rest[0] not in _LOCATIONS | {"global"}:
         first, rest = f"{first}-{rest[0]}", rest[1:]
@@ -66,7 +66,7 @@ def account_url(account: str) -> str:
     return f"https://{name}{VENDOR_DOMAIN}"
 
 
-#: Seconds that a token is valid, and after which another one is created: some logins take none that is older than a minute.
+#: Seconds for which a token is valid, and after which a new one is created: some logins refuse tokens older than a minute.
 TOKEN_SECONDS: Final = 600
 _TOKEN_AGE: Final = 30.0
 #: Seconds that Snowflake may work on one statement.
@@ -74,7 +74,7 @@ STATEMENT_SECONDS: Final = 600
 _FIRST_POLL: Final = 0.5
 _LONGEST_POLL: Final = 5.0
 _STATEMENTS: Final = "/api/v2/statements"
-#: Smaller differences of the clocks are within the precision of the Date header.
+#: Smaller differences between the clocks are within the precision of the Date header.
 _SMALLEST_SKEW: Final = 1.0
 
 Row = Mapping[str, str]
@@ -82,7 +82,7 @@ Row = Mapping[str, str]
 
 @attrs.frozen
 class Login:
-    """The user, and the role and warehouse of each statement; "" for no warehouse."""
+    """The user, and the role and warehouse of every statement. `warehouse` may be ""."""
 
     account: str
     user: str
@@ -109,13 +109,13 @@ class Snowflake:
         return urlsplit(self.url).hostname or ""
 
     def logged_in(self, user: str, key: KeyPair, role: str) -> Snowflake:
-        """Return a client of the same account as another user, without a warehouse."""
+        """Return a client for another user of the same account, without a warehouse."""
         other = Snowflake(self._session, self._clock, Login(self.login.account, user, role), key, self.url)
         other._skew = self._skew
         return other
 
     def run(self, statement: Sql) -> list[Row]:
-        """Run a statement and return the rows, by column names in lower case; "" stands for null. Raises LakeferryError."""
+        """Run a statement. Return its rows by lower-case column name, with "" for NULL. Raises LakeferryError."""
         label = _shown(statement)
         body = {
             "statement": statement.text,
@@ -129,18 +129,18 @@ class Snowflake:
         return self._rows(self._finished(answer, label), label)
 
     def value(self, statement: Sql) -> str:
-        """Return the one value of a statement; "" if there is none."""
+        """Return the first value that a statement returns; "" if there is none."""
         return next((value for row in self.run(statement) for value in row.values()), "")
 
     def document(self, statement: Sql) -> Any:
-        """Return the parsed JSON of the one value; None if it isn't JSON."""
+        """Return the first value as parsed JSON; None if it isn't JSON."""
         try:
             return json.loads(self.value(statement))
         except ValueError:
             return None
 
     def _finished(self, answer: Response, label: str) -> Response:
-        """Poll until the statement has ended. Raises OutOfTime with the invocation; the statement goes on then."""
+        """Poll until the statement has ended. Raises OutOfTime if the invocation ends first; the statement then continues."""
         if answer.status != 202:
             return answer
         route, wait = _route(answer, label), _FIRST_POLL
@@ -193,7 +193,7 @@ class Snowflake:
         return self._token[1]
 
     def _correct_skew(self, refused: Response) -> bool:
-        """Correct tokens for the difference of the clocks, once. Return whether this changed anything."""
+        """Adjust tokens once to the difference between the clocks. Return whether this changed anything."""
         try:
             theirs = parsedate_to_datetime(refused.headers.get("Date", "")).timestamp()
         except ValueError:
@@ -225,6 +225,6 @@ def _named(names: list[str], data: list[Any]) -> Iterator[Row]:
 
 
 def _shown(statement: Sql) -> str:
-    """Return the beginning of a statement, for messages: verb, kind and name."""
+    """Return the beginning of a statement for messages. It has the verb, the object type and the name."""
     text = statement.text
     return text if len(text) <= 80 else text[:79] + "…"

@@ -1,4 +1,4 @@
-"""Errors of Snowflake: codes and remedies, and the error of an answer of the SQL API.
+"""Errors of Snowflake: codes and remedies, and the error of a response of the SQL API.
 
 Snowflake's codes are more precise than the HTTP status.
 """
@@ -87,7 +87,7 @@ REFRESH: Final = ErrorRow("SNF-REFRESH", "Fix what the message names, and deploy
 LINK: Final = ErrorRow("SNF-LINK", "Fix what the message names, and deploy again.")
 
 
-#: Seconds to wait after a 429 that names none.
+#: Seconds to wait after a 429 that doesn't say how long.
 DEFAULT_WAIT: Final = 10.0
 TRUNCATED_CODE: Final = "391908"
 _CODES: Final[Mapping[str, tuple[type[LakeferryError], ErrorRow]]] = {
@@ -117,7 +117,7 @@ _USED: Final = ("used by", "in use", "being used", "is associated with", "depend
 
 
 def error_from(answer: Response, label: str, clock: Clock, skew: str = "") -> LakeferryError:
-    """Return the error of a response. `label` names the statement, `skew` the difference of the clocks."""
+    """Return the error of a response. `label` is the start of the statement, `skew` describes the clocks' difference."""
     code = field(answer.body, "code")
     what = describe(answer, label) + (skew if answer.status in (401, 403) else "")
     if answer.status == 429:
@@ -142,11 +142,11 @@ def describe(answer: Response, label: str) -> str:
 
 
 def field(body: Any, name: str) -> str:
-    """Return a field of an answer as text; "" if there is none."""
+    """Return a field of a response as text; "" if there is none."""
     value = body.get(name) if isinstance(body, dict) else None
     return "" if value is None or isinstance(value, dict | list) else str(value)
 
 
 def mentions(text: str, *phrases: str) -> bool:
-    """Return whether `text` contains one of `phrases`, in any case."""
+    """Return whether `text` contains one of `phrases`, ignoring case."""
     return any(phrase.lower() in text.lower() for phrase in phrases)

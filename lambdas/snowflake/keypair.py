@@ -1,7 +1,7 @@
-"""Key pairs: read, generated, identified by their fingerprint, used to sign a login, and the two slots that a user has for them.
+"""Key pairs: how they are generated, loaded, identified and used to sign logins, and the two slots that a user has for keys.
 
-A key in a slot may be in use, so this module writes empty slots only. Rotation knows which keys it has replaced, and may
-overwrite those.
+A key in a slot may be in use, so a deployment sets only empty slots. Rotation knows which keys it has replaced, and may overwrite
+those.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PEM_START: Final = "-----BEGIN "
 
 
 class UnusableKey(ValueError):
-    """A private key can't be used. The message contains no part of it."""
+    """A private key can't be used. The message contains no part of the key."""
 
 
 @attrs.define(slots=False, eq=False, repr=False)
@@ -43,12 +43,12 @@ class KeyPair:
 
     @cached_property
     def public(self) -> str:
-        """Return the public key as Snowflake takes it: base64, without first and last line."""
+        """Return the public key as Snowflake expects it: Base64, without the first and last line of PEM."""
         return base64.b64encode(self._public_der).decode()
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return the fingerprint as DESC USER shows it: SHA256: and the hash of the public key in DER, in base64."""
+        """Return the fingerprint as DESC USER shows it: `SHA256:` and the Base64 hash of the public key in DER."""
         return "SHA256:" + base64.b64encode(hashlib.sha256(self._public_der).digest()).decode()
 
     @property
@@ -56,7 +56,7 @@ class KeyPair:
         return self._key.public_key().public_bytes(_PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
 
     def token(self, account: str, user: str, *, now: float, seconds: int) -> Secret:
-        """Return a JWT for `user` of `account`, both as claims name them, that is valid for `seconds`."""
+        """Return a JWT that is valid for `seconds`. `account` and `user` are written as in its claims."""
         subject = f"{account}.{user}"
         claims = {"iss": f"{subject}.{self.fingerprint}", "sub": subject, "iat": int(now), "exp": int(now) + seconds}
         return Secret(jwt.encode(claims, self._key, algorithm="RS256"))
@@ -71,14 +71,14 @@ def make() -> KeyPair:
 
 
 def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
-    """Load PKCS#8: PEM, PEM without its first and last line, or base64 of PEM. Raises UnusableKey."""
+    """Load a PKCS#8 key: PEM, PEM without its first and last line, or Base64 of PEM. Raises UnusableKey."""
     password = passphrase.reveal().encode() if passphrase and passphrase.reveal() else None
     try:
         content = _content(text.reveal())
         read = (
             serialization.load_pem_private_key if content.startswith(_PEM_START.encode()) else serialization.load_der_private_key
         )
-        # The library's own validation tests the primes: 150 ms of processor time, or seconds in a small Lambda function.
+        # The library's validation tests the primes, which takes 150 ms of CPU time, or seconds in a small Lambda function.
         key = read(content, password, unsafe_skip_rsa_key_validation=True)
     except (ValueError, TypeError, UnsupportedAlgorithm, binascii.Error):
         raise UnusableKey("it is not a PKCS#8 private key, or its passphrase is wrong") from None
@@ -91,16 +91,16 @@ def load(text: Secret, passphrase: Secret | None = None) -> KeyPair:
 
 
 def _check_signature(key: rsa.RSAPrivateKey) -> None:
-    """Raises UnusableKey for a damaged key: its public half doesn't verify what its private half has signed."""
+    """Raise UnusableKey for a damaged key, whose public key doesn't verify a signature of its private key."""
     try:
         signature = key.sign(b"", padding.PKCS1v15(), hashes.SHA256())
         key.public_key().verify(signature, b"", padding.PKCS1v15(), hashes.SHA256())
     except (ValueError, InvalidSignature):
-        raise UnusableKey("it is damaged: its numbers don't belong together") from None
+        raise UnusableKey("it is damaged: its private and public parts don't match") from None
 
 
 def _content(text: str) -> bytes:
-    """Return PEM or DER. A pasted value may have lost its line breaks."""
+    """Return the key as PEM or DER. The line breaks of PEM may be missing, as after pasting."""
     bare = text.strip()
     if not bare.startswith(_PEM_START):
         decoded = base64.b64decode("".join(bare.split()), validate=True)
@@ -131,7 +131,7 @@ _EMPTY: Final = ("", "null")
 def slot_fingerprints(described: Mapping[str, str]) -> dict[str, str]:
     """Return the fingerprints by slot, from DESC USER; "" for an empty slot.
 
-    Raises Refused where Snowflake doesn't show a slot: it must not be taken for empty, or a key in use would be overwritten.
+    Raises Refused if Snowflake doesn't show a slot: if it were taken for empty, a key in use could be overwritten.
     """
     if hidden := [slot for slot in SLOTS if f"{slot}_FP" not in described]:
         raise Refused(snowflake_errors.UNEXPECTED, f"Snowflake does not show {' and '.join(hidden)} of the user")
@@ -144,7 +144,7 @@ def empty_slot(slots: Mapping[str, str]) -> str | None:
 
 
 def verify_key_pair(pair: KeyPair) -> KeyPair:
-    """Return `pair`. Raises UnusableKey if its text reads back as no key or as another one."""
+    """Return `pair`. Raises UnusableKey if its text can't be loaded, or loads as another key."""
     if load(pair.private_pem).fingerprint != pair.fingerprint:
         raise UnusableKey("it reads back as another key")
     return pair

@@ -1,9 +1,9 @@
-"""How resource types name and find their objects, and treat one that is missing or that somebody else created.
+"""How resource types name and find their objects, and how they treat objects that are missing or that somebody else created.
 
-Snowflake gives no ids, so names are identities: deterministic, in plain upper case, and unique by the hash in `context.name`. The
-comment contains the same name. An object without it is unmanaged: it is neither changed nor dropped, whoever chose the name.
-External ids are derived from `context.resource_uid`, which stays when a resource is replaced: a new volume presents the id that
-the role's trust policy already has.
+Snowflake has no ids, so objects are identified by their names. Generated names are deterministic, in upper case, and unique
+through the hash in `context.name`. An object's comment also contains `context.name`. An object without it is unmanaged: it is
+neither changed nor dropped, whoever chose the name. External ids are derived from `context.resource_uid`, which stays the same
+when a resource is replaced: a new volume presents the external id that is already in the role's trust policy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def object_name(context: Ctx, chosen: str = "") -> str:
 
 
 def ownership_tag(context: Ctx) -> str:
-    """Return what the comment of a managed object contains; somebody may have added text."""
+    """Return the text that a managed object's comment contains. Somebody may have added more text."""
     return f"lakeferry {context.name}"
 
 
@@ -42,7 +42,7 @@ def external_id(context: Ctx) -> str:
 
 
 def shown(context: Ctx, show: Sql, name: str) -> Row | None:
-    """Return the row of exactly that name, managed or not. Patterns of SHOW match more: they have wildcards and ignore case."""
+    """Return the row with exactly this name, managed or not. SHOW may return more: patterns have wildcards and ignore case."""
     return next((row for row in context.vendor.run(show) if row.get("name") == name), None)
 
 
@@ -51,7 +51,7 @@ def is_managed(context: Ctx, row: Row) -> bool:
 
 
 def managed(context: Ctx, show: Sql, name: str) -> Row | None:
-    """Return the managed object's row, or None. Raises Refused for an unmanaged one, which a delete treats as none."""
+    """Return the managed object's row, or None. For an unmanaged object, a delete returns None, and others raise Refused."""
     row = shown(context, show, name)
     if row is None or is_managed(context, row):
         return row
@@ -72,7 +72,7 @@ def ids(context: Ctx, show: Sql, name: str, object_id: str = "") -> list[str]:
 
 
 def drop(context: Ctx, show: Sql, name: str, statement: Sql) -> None:
-    """Drop a managed object. One that is gone or unmanaged is no error."""
+    """Drop a managed object. It is no error if the object is gone or unmanaged."""
     with contextlib.suppress(NotFound):
         row = shown(context, show, name)
         if row is not None and is_managed(context, row):
@@ -80,7 +80,10 @@ def drop(context: Ctx, show: Sql, name: str, statement: Sql) -> None:
 
 
 def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]) -> list[str]:
-    """Return what `look` returns. An object to delete is gone if its container is: Snowflake then reports missing rights."""
+    """Return what `look` returns. An object to delete counts as gone if its container is gone.
+
+    For objects in a container that doesn't exist, Snowflake returns the same error as for missing privileges.
+    """
     try:
         return look()
     except NotFound:

@@ -1,6 +1,6 @@
-"""The properties of Snowflake's resource types. Stacks set them, handlers read them.
+"""The properties of Snowflake's resource types. Stacks set them, and handlers read them.
 
-TYPE is the name in a stack, the outputs are for `Fn::GetAtt`, and another value of a CREATE_ONLY property replaces the object.
+TYPE is the name in a stack, the outputs are for `Fn::GetAtt`, and a change of a CREATE_ONLY property replaces the object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class NameOutputs(NamedTuple):
     name: str
 
 
-#: The names of sizes in statements, and in the output of SHOW.
+#: The names of sizes in statements, and their names in the output of SHOW.
 WAREHOUSE_SIZES: Final = {
     "XSMALL": "X-Small",
     "SMALL": "Small",
@@ -109,7 +109,7 @@ ON: Final[Mapping[str, tuple[str, ...]]] = {
     SCHEMAS_IN_DATABASE: (USAGE,),
 }
 PRIVILEGES: Final = tuple(dict.fromkeys(privilege for privileges in ON.values() for privilege in privileges))
-#: Number of parts of a full name, if it isn't one.
+#: Number of parts of an object's full name, if it has several.
 PARTS: Final[Mapping[str, int]] = {"SCHEMA": 2, TABLES_IN_SCHEMA: 2, "ICEBERG TABLE": 3}
 
 
@@ -132,8 +132,8 @@ class GrantProps(Properties[GrantOutputs]):
         one_of=tuple(ON),
     )
     name: str = prop("Full name of the object, as in SQL.")
-    to_role: str = prop("The role that gets it.", default="")
-    to_user: str = prop("The user that gets it, where `on` is ROLE.", default="")
+    to_role: str = prop("The role that gets the privilege.", default="")
+    to_user: str = prop("The user that gets the role, if `on` is ROLE.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if self.privilege not in ON[self.on]:
@@ -194,7 +194,7 @@ class ExternalVolumeProps(Properties[ExternalVolumeOutputs]):
     TYPE: ClassVar[str] = "snowflake_external_volume"
     CREATE_ONLY: ClassVar[tuple[str, ...]] = ("base_url", "role_arn")
 
-    base_url: str = prop("Location of the tables, data and metadata: s3://bucket/prefix/.")
+    base_url: str = prop("Location of the tables' data and metadata: s3://bucket/prefix/.")
     role_arn: str = prop("ARN of the customer's role, which need not exist yet.")
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -246,7 +246,7 @@ class TrustProps(Properties[TrustOutputs]):
 
     volume: str = prop("The external volume's name.")
     integration: str = prop("The catalog integration's name.")
-    namespace: str = prop("The Glue database that the catalog must contain; not checked without it.", default="")
+    namespace: str = prop("The Glue database that the catalog must contain. Without it, this is not checked.", default="")
     volume_principal: str = prop("The IAM user that the role trusts for the volume.", default="")
     volume_external_id: str = prop("The external id that the role requires for the volume.", default="")
     integration_principal: str = prop("The IAM user that the role trusts for the integration.", default="")
@@ -268,8 +268,8 @@ class IcebergTableProps(Properties[IcebergTableOutputs]):
     name: str = prop(f"The table's name in Snowflake: {sql.CHOSEN}.")
     volume: str = prop("The external volume's name.")
     integration: str = prop("The catalog integration's name.")
-    table: str = prop("The table's name in Glue: the topic's.")
-    namespace: str = prop("The Glue database, if it isn't the integration's.", default="")
+    table: str = prop("The table's name in Glue, which is the topic's name.")
+    namespace: str = prop("The Glue database, if it isn't the catalog integration's namespace.", default="")
     write_mode: str = prop("Tableflow's write mode of the table; UPSERT is refused.", default="APPEND")
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -289,9 +289,9 @@ class LinkedDatabaseProps(Properties[NameOutputs]):
 
     volume: str = prop("The external volume's name.")
     integration: str = prop("The catalog integration's name.")
-    namespaces: list[str] = prop("The Glue databases to show; each becomes a schema.")
+    namespaces: list[str] = prop("The Glue databases to show. Each becomes a schema.")
     name: str = prop(f"A name of your own: {sql.CHOSEN}.", default="")
-    sync_seconds: int = prop("Seconds between two checks for new tables; each check costs.", default=300)
+    sync_seconds: int = prop("Seconds between two checks for new tables. Each check costs credits.", default=300)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         yield from sql.name_problems(self.name)

@@ -1,7 +1,7 @@
 """The fields of a user's secret: all that a client needs to connect.
 
-First the fields of AWS's managed external secrets, so that AWS could rotate the secret; then those that drivers use, among them
-the names that the Terraform kickstarter of the same architecture uses.
+The first fields are those of AWS's managed external secrets, so that AWS could rotate the secret. The others are read by drivers;
+they include the names that the Terraform kickstarter of the same architecture uses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OF_KEY: Final = (
 
 @attrs.frozen
 class Connection:
-    """The user of a key and its defaults; "" for those that aren't set."""
+    """The user of a key, and the user's defaults. Defaults that aren't set are ""."""
 
     account: str
     user: str
@@ -41,7 +41,7 @@ class Connection:
 
 
 def fields(pair: KeyPair, to: Connection) -> dict[str, str]:
-    """Return the secret's whole JSON."""
+    """Return all fields of the secret."""
     pem = pair.private_pem.reveal()
     return {
         **about(to),
@@ -54,7 +54,7 @@ def fields(pair: KeyPair, to: Connection) -> dict[str, str]:
 
 
 def without_key(stored: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields without the key: the connection, and unknown fields."""
+    """Return the fields without those of the key: the connection and unknown fields."""
     return {name: value for name, value in stored.items() if name not in _OF_KEY}
 
 

@@ -1,7 +1,4 @@
-"""SQL statements. Only this module builds them, from literal templates and quoted values.
-
-The client accepts no others.
-"""
+"""SQL statements. Only this module builds them, from literal templates and quoted values. The client accepts no other."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _UNQUOTED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _WORDS: Final = re.compile(r"[A-Z][A-Z0-9_]*( [A-Z][A-Z0-9_]*)*")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _PART: Final = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
-#: Words that Snowflake accepts as names only in quotes.
+#: Words that Snowflake accepts as names only if they are quoted.
 _RESERVED: Final = frozenset(
     "ACCOUNT ALL ALTER AND ANY AS BETWEEN BY CASE CAST CHECK COLUMN CONNECT CONNECTION CONSTRAINT CREATE CROSS CURRENT "
     "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DATABASE DELETE DISTINCT DROP ELSE EXISTS FALSE FOLLOWING FOR "
@@ -38,12 +35,12 @@ class Sql:
 
 
 def statement(template: str, **parts: Sql) -> Sql:
-    """Return a statement: `template` is a literal in the sources; each {name} in it is replaced by the part of that name."""
+    """Return a statement. `template` is a literal in the source code; each {name} in it is replaced by the part of that name."""
     return Sql(template.format(**{name: part.text for name, part in parts.items()}))
 
 
 def by_name(template: str, name: str) -> Sql:
-    """Return a statement about one object: its name replaces {name}, and {pattern} in SHOW."""
+    """Return a statement about one object. Its name replaces {name}, or {pattern} in SHOW statements."""
     return statement(template, name=identifier(name), pattern=literal(name))
 
 
@@ -55,19 +52,19 @@ def identifier(name: str) -> Sql:
 
 
 def path(names: Iterable[str]) -> Sql:
-    """Return a full name: of the database, the schema, the object."""
+    """Return a full name from its parts, such as database, schema and object."""
     return Sql(".".join(identifier(name).text for name in names))
 
 
 def literal(text: str) -> Sql:
-    """Return a string literal. Raises BadProperties for control characters, which no value of Lakeferry has."""
+    """Return a string literal. Raises BadProperties for control characters, which no value of Lakeferry contains."""
     if _CONTROL.search(text):
         raise BadProperties([("value", f"{text!r} holds a control character")])
     return Sql("'" + text.replace("\\", "\\\\").replace("'", "''") + "'")
 
 
 def reference(*names: str) -> Sql:
-    """Return a full name as a literal, as EXTERNAL_VOLUME and the SYSTEM$ functions take it."""
+    """Return a full name as a string literal, which EXTERNAL_VOLUME and the SYSTEM$ functions expect."""
     return literal(dotted(names))
 
 
@@ -87,12 +84,12 @@ def listed(parts: Iterable[Sql], separator: str = ", ") -> Sql:
 
 
 def dotted(names: Iterable[str]) -> str:
-    """Return a full name as Snowflake prints it: in quotes only what needs them."""
+    """Return a full name as Snowflake prints it, with quotes only where they are needed."""
     return ".".join(name if is_plain(name) else identifier(name).text for name in names)
 
 
 def split(text: str) -> tuple[str, ...]:
-    """Return the exact parts of a full name, written as in SQL; () if it can't be parsed."""
+    """Return the exact parts of a full name that is written as in SQL; () if it can't be parsed."""
     names: list[str] = []
     at = 0
     while at < len(text):

@@ -94,9 +94,9 @@ def put_config(call: Call) -> Answer:
     connector = _named(org, cluster, name)
     if connector is None:
         return Answer(200, _info(_start(org, cluster, name, config)))
+    _require_valid(org, cluster, config)
     if config["connector.class"] != connector.config["connector.class"]:
         raise ApiError(400, "connector.class can't be changed")
-    _require_valid(org, cluster, config)
     connector.config, connector.state, connector.generator, connector.trace = dict(config), "PROVISIONING", None, ""
     org.clock.after(org.delays.connector, lambda: _begin(org, cluster, connector))
     return Answer(200, _info(connector))

@@ -135,6 +135,18 @@ class ApiKeys(Kind[ApiKey]):
         document = self.document(org, key)
         return Answer(202, document | {"spec": document["spec"] | {"secret": key.secret}})
 
+    def authorize(self, call: Call, verb: str, record: ApiKey | None) -> None:
+        """Administrators manage the keys of the resource that they administer, and everybody the own ones."""
+        if record and not self.is_listed(call, record):
+            raise forbidden()
+
+    def is_listed(self, call: Call, record: ApiKey) -> bool:
+        org = call.org
+        cluster, registry = org.clusters.get(record.resource), org.schema_registries.get(record.resource)
+        environment = org.environments.get(record.resource.partition(".")[0])
+        target = cluster.scope if cluster else registry.crn if registry else environment.crn if environment else org.crn
+        return call.principal == record.owner or allowed(org, call.principal, "admin", target)
+
     def check(self, call: Call, values: dict[str, Any], current: ApiKey | None) -> None:
         spec = Fields(call.body).inside("spec", required=False)
         if current:

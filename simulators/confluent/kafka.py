@@ -349,7 +349,7 @@ def produce(call: Call) -> Answer:
     partition = call.body.get("partition_id")
     if partition is not None and partition not in range(topic.partitions):
         raise ApiError(400, f"partition {partition} does not exist", code=40002)
-    headers = tuple((each["name"], base64.b64decode(each.get("value") or "")) for each in call.body.get("headers", []))
+    headers = tuple((each["name"], _decoded(each.get("value") or "")) for each in call.body.get("headers", []))
     key, value = _bytes(call.body.get("key")), _bytes(call.body.get("value"))
     now = call.org.clock.now()
     message = topic.append(int(now * 1000), key, value, headers, partition)
@@ -367,12 +367,19 @@ def _bytes(given: dict[str, Any] | None) -> bytes | None:
     data = given["data"]
     match given.get("type"):
         case "BINARY":
-            return base64.b64decode(data)
+            return _decoded(data)
         case "STRING":
             return str(data).encode()
         case "JSON":
             return json.dumps(data).encode()
     raise ApiError(400, f"type {given.get('type')!r} is not one of BINARY, JSON, STRING", code=40002)
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise ApiError(400, "data of type BINARY must be in base64", code=40002) from None
 
 
 ROUTES: Final = (

@@ -1,4 +1,4 @@
-"""Access control entries of a Kafka cluster: one, or one for each of several names, which may change. Entries have no id."""
+"""ACLs of a Kafka cluster: one, or one for each name in a list, which may change. Confluent gives ACLs no id."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIMEOUT_SECONDS: Final = 1800.0
 
 
 def create(context: Ctx, spec: AclProps) -> str:
-    """Create the entries. Creating an entry twice has no further effect."""
+    """Create the ACLs. Creating one twice has no further effect."""
     _add(context, spec, _names(spec))
     return _id(spec)
 
@@ -29,7 +29,7 @@ def is_ready(context: Ctx, spec: AclProps, object_id: str) -> Outputs | None:
 
 
 def update(context: Ctx, spec: AclProps, object_id: str) -> None:
-    """Remove the entries of names that are no longer wanted."""
+    """Add the missing ACLs, and remove those of names that are no longer wanted."""
     before = _names(context.previous) if isinstance(context.previous, AclProps) else []
     listed = _listed(context, spec)
     existing({name: name for name in {*_names(spec), *before} & listed} or None, f"ACL {object_id}")
@@ -59,9 +59,9 @@ def _missing(context: Ctx, spec: AclProps) -> list[str]:
 
 
 def _listed(context: Ctx, spec: AclProps) -> set[str]:
-    """Return the names that have such an entry.
+    """Return the names that have such an ACL.
 
-    Confluent filters by the principal, but its answer names a service account by a number instead of its id.
+    Confluent filters by the principal, but its answer has a number for a service account instead of its id.
     """
     wanted = _entry(spec, "")
     del wanted["resource_name"]
@@ -80,7 +80,7 @@ def _add(context: Ctx, spec: AclProps, names: list[str]) -> None:
 
 
 def _remove(context: Ctx, spec: AclProps, names: list[str]) -> None:
-    """Remove entries. The filter names every field, or it would match other entries too."""
+    """Remove ACLs. The filter has every field; otherwise it would match other ACLs too."""
     for name in names:
         _plane(context, spec).delete(_route(spec), **_entry(spec, name))
 
@@ -98,7 +98,7 @@ def _entry(spec: AclProps, name: str) -> dict[str, str]:
 
 
 def _id(spec: AclProps) -> str:
-    """Return the id; without the names if there are several, because they change."""
+    """Return the id. It omits a list of names, because the list may change."""
     return "/".join(_entry(spec, "" if spec.resource_names else spec.resource_name).values())
 
 

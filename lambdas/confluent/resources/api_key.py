@@ -1,7 +1,7 @@
 """An API key. Confluent shows its secret once, so the call that creates it also writes it to Secrets Manager.
 
-A key without a stored secret is useless: it is deleted and another one is created. Managed keys are known by their display
-name: the resource's own or, for those that rotation created, that name, a slash, and rotation's token.
+A key without a stored secret is useless: it is deleted and another one is created. Managed keys are recognized by their display
+name: the resource's name or, for keys that rotation created, that name, a slash and rotation's token.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from lambdas.shared.secrets import KEY_ID, KEY_SECRET
 
 PROPERTIES: Final = ApiKeyProps
 TIMEOUT_SECONDS: Final = 3000.0
-#: Successes in a row, each in a call of its own, before a key counts as known to all of Confluent's servers.
+#: Successful tests in a row, each in a separate invocation, before a key counts as known to all of Confluent's servers.
 SUCCESSES: Final = 2
-#: Between the resource's name and rotation's token in a display name.
+#: Separates the resource's name and rotation's token in a display name.
 ROTATED: Final = "/"
 _ROUTE: Final = "/iam/v2/api-keys"
 #: A connection that has every field.
@@ -51,7 +51,7 @@ def create(context: Ctx, spec: ApiKeyProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ApiKeyProps, object_id: str) -> Outputs | None:
-    """Return the outputs once the key works. The probe doesn't test its owner's roles: those may become effective later."""
+    """Return the outputs once the key works. The test doesn't cover the roles of its owner, which may become effective later."""
     key = context.secrets.read_key(spec.secret)
     if not key_services.works(context.vendor, _target(spec), key):
         context.notes["successes"] = "0"
@@ -62,7 +62,7 @@ def is_ready(context: Ctx, spec: ApiKeyProps, object_id: str) -> Outputs | None:
 
 
 def update(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
-    """Create the key again if it is gone, and update the other fields of its secret."""
+    """Update the description and the other fields of the secret. Raises ResourceMissing if the key or its secret is gone."""
     live = _stored(context, spec, _listed(context, spec))
     if live is None:
         raise ResourceMissing(errors.VANISHED, f"key {object_id} or its secret is not there")
@@ -80,7 +80,7 @@ def delete(context: Ctx, spec: ApiKeyProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: ApiKeyProps, known: str | None) -> list[str]:
-    """Return the key in the secret if it exists; for a delete, all keys with our name."""
+    """Return the key in the secret if it exists; for a delete, all managed keys."""
 
     def look() -> list[str]:
         listed = _listed(context, spec)

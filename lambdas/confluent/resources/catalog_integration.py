@@ -15,7 +15,7 @@ from lambdas.shared.resource import Outputs
 PROPERTIES: Final = CatalogIntegrationProps
 TIMEOUT_SECONDS: Final = 3000.0
 ROUTE: Final = "/tableflow/v1/catalog-integrations"
-#: A new role reaches all of AWS within minutes: seconds after which a failure is the role's own.
+#: Seconds for which a failure may mean that the role is new: a new role is known in all of AWS within minutes.
 FAULT_PATIENCE: Final = 900.0
 _RESUME_EVERY: Final = 60.0
 InTableflow: TypeAlias = CatalogIntegrationProps | TableflowTopicProps
@@ -27,14 +27,14 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
 
 
 def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Outputs | None:
-    """Return the outputs once it works. PENDING is enough: it may stay so until the first table is written."""
+    """Return the outputs once it works. PENDING is enough: it may stay PENDING until the first table is written."""
     actual = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
     require_working(context, spec, actual)
     return {"id": object_id, "name": text(actual, "spec", "display_name"), "database": spec.database or spec.cluster_id}
 
 
 def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
-    """Update it. A cluster has one integration with Glue only, so one with another role replaces it after it is deleted."""
+    """Update it. A cluster has only one integration with Glue, so for another role it is deleted before it is created again."""
     actual = existing(_read(context, spec, object_id), f"catalog integration {object_id}")
     database = text(actual, "spec", "config", "custom_database")
     if text(actual, "spec", "config", "provider_integration_id") != spec.provider_integration_id or (
@@ -89,7 +89,7 @@ def query(spec: InTableflow) -> dict[str, str]:
 
 
 def resume(context: Ctx, spec: InTableflow, resource: str) -> None:
-    """Resume what Tableflow has suspended, once a minute. `resource` is the path of its route."""
+    """Resume what Tableflow has suspended, at most once a minute. `resource` is its path in the API."""
     note = f"resumed {resource}"
     if context.clock.time() - float(context.notes.get(note, "0")) >= _RESUME_EVERY:
         context.notes[note] = str(context.clock.time())
@@ -97,7 +97,7 @@ def resume(context: Ctx, spec: InTableflow, resource: str) -> None:
 
 
 def require_working(context: Ctx, spec: InTableflow, integration: dict[str, Any]) -> None:
-    """Raise ResourceFailed, with Confluent's reason, for an integration that has failed, and resume it."""
+    """Resume an integration that has failed or is suspended, and raise ResourceFailed with Confluent's reason."""
     integration_id = text(integration, "id")
     if text(integration, "status", "phase") == "FAILED" or get_path(integration, "spec", "suspended") is True:
         resume(context, spec, ROUTE + path(integration_id))

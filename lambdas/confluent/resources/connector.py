@@ -15,7 +15,7 @@ from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ConnectorProps
 TIMEOUT_SECONDS: Final = 3000.0
-#: ACLs reach the connector late; after so many seconds a failure is its own.
+#: Seconds for which a failure may be temporary, because ACLs take some time to become effective.
 _FAULT_PATIENCE: Final = 900.0
 DATAGEN: Final = "DatagenSource"
 _MASK: Final = "****"
@@ -34,7 +34,7 @@ def create(context: Ctx, spec: ConnectorProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ConnectorProps, object_id: str) -> Outputs | None:
-    """Return the outputs once it is RUNNING with all of its tasks. A paused connector is resumed."""
+    """Return the outputs once it is RUNNING and no task has failed. A paused connector is resumed."""
     actual = existing(_read(context, spec), f"connector {object_id}")
     state = text(actual, "status", "connector", "state")
     failed = [task for task in objects(actual, "status", "tasks") if text(task, "state") == "FAILED"]
@@ -60,7 +60,7 @@ def update(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
-    """Delete it. Confluent answers 200 also after a failure, which is in the body."""
+    """Delete it. Confluent answers 200 even if the delete fails; the body then has the error."""
     answer = context.vendor.cloud.delete(_route(context, spec))
     if refused := get_path(answer, "error"):
         raise Transient(confluent_errors.CONFLICT, f"connector {object_id} was not deleted: {str(refused)[:300]}")
@@ -75,7 +75,7 @@ def find_existing(context: Ctx, spec: ConnectorProps, known: str | None) -> list
 
 
 def _read(context: Ctx, spec: ConnectorProps) -> dict[str, Any] | None:
-    """Return id, configuration and state of the connector from the list: no call returns all three of one connector."""
+    """Return id, configuration and state of the connector, from the list: no call returns all three for one connector."""
     listed = context.vendor.cloud.get(_connectors(spec), expand="info,status,id")
     actual = get_path(listed, context.name)
     return actual if isinstance(actual, dict) else None
@@ -116,7 +116,7 @@ def _validate(context: Ctx, spec: ConnectorProps, config: dict[str, str]) -> Non
 
 
 def _is(current: str, wanted: str) -> bool:
-    """Return whether two values are equal, JSON by its content. A masked value equals every other."""
+    """Return whether two values are equal. JSON is compared by content, and a masked value counts as equal to any value."""
     if current == wanted or current.startswith(_MASK):
         return True
     try:

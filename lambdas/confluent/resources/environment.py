@@ -1,4 +1,4 @@
-"""A Confluent environment with its Stream Governance package. Schema Registry comes with the first Kafka cluster in it."""
+"""A Confluent environment with its Stream Governance package. Its first Kafka cluster brings its Schema Registry with it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
-    """Delete it with all that is in it. Confluent refuses to delete the organization's last environment."""
+    """Delete it and everything in it. Confluent refuses to delete the organization's last environment."""
     context.vendor.cloud.delete(_route(object_id))
 
 

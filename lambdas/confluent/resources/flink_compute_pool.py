@@ -1,4 +1,4 @@
-"""A Flink compute pool of a region."""
+"""A Flink compute pool in a region."""
 
 from __future__ import annotations
 

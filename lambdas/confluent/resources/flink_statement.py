@@ -1,8 +1,8 @@
-"""A Flink SQL statement with its undo.
+"""A Flink SQL statement, and the statement that undoes it.
 
 Text and properties of a statement can't be changed, and deleting it doesn't undo its effects. So a statement's name ends in a
-fingerprint of its text; a changed text is another statement. Before the old one is deleted, it is stopped and its undo runs to
-the end. The statement itself is deleted last, which shows that nothing is left to do.
+fingerprint of both, and a changed text is a new statement. Before the old statement is deleted, it is stopped and its undo
+statement runs to completion. The statement itself is deleted last: once it is gone, nothing is left to do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = FlinkStatementProps
 TIMEOUT_SECONDS: Final = 3000.0
-#: Roles and the tables of new topics reach Flink late: seconds after which a failure is the statement's own.
+#: Seconds for which a failure may be temporary, because Flink takes some time to see new roles and the tables of new topics.
 _FAULT_PATIENCE: Final = 600.0
 _IDLE: Final = ("STOPPED", "COMPLETED", "FAILED")
 _UNDONE: Final = "undone"
@@ -47,7 +47,7 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
         what = f"statement {object_id} failed: {text(actual, 'status', 'detail')[:300]}"
         if not _has_run(context, object_id):
             raise NeedsReplacement(confluent_errors.FLINK_FAILED, what, patience=_FAULT_PATIENCE)
-        # Its undo would drop the table with all that it has written. A rollback must not fail because of it either.
+        # Replacing it would run its undo, which drops the table and all its rows. A rollback must not fail because of it either.
         if not context.rolling_back():
             raise ResourceFailed(confluent_errors.FLINK_STOPPED_RUNNING, what, patience=_FAULT_PATIENCE)
         return {"name": object_id, "phase": phase}
@@ -61,7 +61,7 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
 
 
 def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
-    """Update pool and account, on a stopped statement; every other change is another statement."""
+    """Change the pool and the account, which requires a stopped statement. Every other change needs a new statement."""
     actual = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
     if object_id != _name(context, spec):
         if spec.tableflow_topics:
@@ -94,7 +94,7 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) -> list[str]:
-    """Return the ids. Confluent drops ended statements after 30 days; one to delete counts until its undo has run."""
+    """Return the ids. Confluent drops ended statements after 30 days; one to delete still counts until its undo has run."""
 
     def look() -> list[str]:
         plane = _plane(context, spec)
@@ -112,7 +112,7 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
 
 
 def _has_run(context: Ctx, object_id: str) -> bool:
-    """Return whether the statement has run: a note says so, or CloudFormation updates it, which it created before."""
+    """Return whether the statement has run: a note says so, or CloudFormation is updating it and so created it before."""
     before = context.previous
     return context.notes.get(_RAN) == object_id or (
         isinstance(before, FlinkStatementProps) and _name(context, before) == object_id
@@ -120,7 +120,7 @@ def _has_run(context: Ctx, object_id: str) -> bool:
 
 
 def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
-    """Raise if a rollback may have dropped what the statement writes to: resuming it would not help."""
+    """Raise ReplacementRequired if a rollback may have dropped the statement's table: resuming would not help."""
     undo = _route(context, spec, _undo_name(object_id))
     if context.notes.get(_UNDONE) == object_id or _plane(context, spec).read(undo) is not None:
         raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} was undone")
@@ -144,7 +144,7 @@ def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id:
 
 
 def _put(context: Ctx, spec: FlinkStatementProps, actual: dict[str, Any], **changes: Any) -> None:
-    """Put the whole statement, with the version that was read, as the gateway requires."""
+    """Send the whole statement with the resource version that was read, as the gateway requires."""
     kept = {name: actual[name] for name in ("name", "organization_id", "environment_id", "metadata") if name in actual}
     writable = ("statement", "properties", "compute_pool_id", "principal", "stopped")
     current = {name: value for name in writable if (value := get_path(actual, "spec", name)) is not None}

@@ -1,4 +1,4 @@
-"""A Kafka cluster of type Basic or Standard. It is ready when the environment's Schema Registry is too."""
+"""A Kafka cluster of type Basic or Standard. It counts as ready once the environment's Schema Registry is ready too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lambdas.shared.errors import LakeferryError, Refused, ResourceFailed
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = KafkaClusterProps
-#: Creating takes minutes, deleting up to half an hour; CDK waits for an hour at most.
+#: Creating takes minutes, deleting up to half an hour. CDK waits for at most an hour.
 TIMEOUT_SECONDS: Final = 3300.0
 _ROUTE: Final = "/cmk/v2/clusters"
 
@@ -72,7 +72,7 @@ def update(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
 
 
 def _cant_change(before: Any, spec: KafkaClusterProps, actual: Any, object_id: str) -> str:
-    """Return what Confluent can't change, "" for nothing. After a rollback, the cluster may have more than the properties say."""
+    """Return the change that Confluent can't make, or "". After a rollback, the cluster may exceed its properties."""
     if not isinstance(before, KafkaClusterProps):
         return ""
     if text(actual, "spec", "config", "kind") == "Standard" and before.type == "Standard" and spec.type == "Basic":
@@ -86,7 +86,7 @@ def _cant_change(before: Any, spec: KafkaClusterProps, actual: Any, object_id: s
 def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
     """Delete it with its topics, ACLs and data. Confluent refuses while connectors run on the cluster.
 
-    Deletion protection is for clusters in use. A deployment that failed and is rolled back deletes the cluster that it created.
+    Deletion protection is for clusters in use. The rollback of a failed deployment deletes the cluster that it created anyway.
     """
     actual = context.vendor.cluster(spec.environment_id, object_id)
     if get_path(actual, "spec", "deletion_protection") is True:

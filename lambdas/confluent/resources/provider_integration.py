@@ -45,7 +45,7 @@ def update(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None
 
 
 def delete(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> None:
-    """Delete it. Confluent refuses while anything uses it, and notices late that nothing does."""
+    """Delete it. Confluent refuses while anything uses it, and takes some time to notice that nothing does."""
     if used := get_path(_read(context, spec, object_id), "usages"):
         names = ", ".join(map(str, used))[:300] if isinstance(used, list) else str(used)[:300]
         raise InProgress(confluent_errors.INTEGRATION_IN_USE, f"provider integration {object_id} is used by {names}")

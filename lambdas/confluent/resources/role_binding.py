@@ -1,4 +1,4 @@
-"""A role of a service account on a scope. Its three values identify it, so there is nothing to update."""
+"""A role binding: a role of a service account on a scope. These three values identify it, so there is nothing to update."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lambdas.shared.resource import Outputs
 PROPERTIES: Final = RoleBindingProps
 TIMEOUT_SECONDS: Final = 1200.0
 _ROUTE: Final = "/iam/v2/role-bindings"
-#: Seconds for which Confluent may refuse to bind a role because the rights of the Cloud key's owner are not known there yet.
+#: Seconds for which Confluent may refuse to bind a role because the Cloud key owner's rights aren't effective there yet.
 _RIGHTS_PATIENCE: Final = 600.0
 
 
 def create(context: Ctx, spec: RoleBindingProps) -> str:
-    """Bind the role. It takes Confluent some minutes to become effective; callers that need it try again until then."""
+    """Bind the role. It takes some minutes to become effective; callers that need the role retry until then."""
     cloud = attrs.evolve(context.vendor.cloud, denied_patience=_RIGHTS_PATIENCE)
     return require_text(cloud.post(_ROUTE, _wanted(context, spec)), "id")
 
@@ -39,7 +39,7 @@ def delete(context: Ctx, spec: RoleBindingProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: RoleBindingProps, known: str | None) -> list[str]:
-    """Return the ids. Confluent's filters also match parts of names, so the results are compared once more."""
+    """Return the ids. Confluent's filters also match parts of names, so the results are compared here."""
 
     def look() -> list[str]:
         wanted = _wanted(context, spec)

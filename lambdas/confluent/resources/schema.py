@@ -1,8 +1,8 @@
 """A subject of Schema Registry: its latest schema and, if wanted, its compatibility level.
 
 A registry may be shared, and a subject doesn't name its owner. So a subject belongs to the resource only if it didn't exist when
-the resource was created, which a note records. Any other subject is refused at create, and never changed or deleted, unless the
-template says `adopt`, because nobody else uses the registry.
+the resource was created; a note in the resource's state records this. For any other subject, the create fails, and the subject
+is never changed or deleted. `adopt` in the template lifts this rule for a registry that nobody else uses.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = SchemaProps
 TIMEOUT_SECONDS: Final = 1800.0
-#: A note, set by the search before the create: "new", or "restored" if the registry still has versions of a deleted subject or
-#: the subject was adopted. Those may be somebody else's, or needed to read a topic, so they are never deleted permanently.
+#: The name of a note that the search before the create sets: "new", or "restored" if the registry still has versions of a deleted
+#: subject, or the subject was adopted. Such versions may belong to somebody else, or be needed to read a topic, so they are never
+#: deleted permanently.
 _CREATED: Final = "subject"
 
 
 def create(context: Ctx, spec: SchemaProps) -> str:
-    """Register the schema. Registering it twice gives one version."""
+    """Register the schema. Registering it twice creates only one version."""
     plane = _plane(context, spec)
     _set_compatibility(plane, spec)
     plane.post(_route(spec) + "/versions", _body(spec), repeatable=True)
@@ -47,9 +48,9 @@ def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
-    """Delete the subject: softly, then permanently.
+    """Delete the subject softly and then, if `delete_permanently` is set and the subject was new, permanently.
 
-    Its compatibility level goes too, or the next subject of that name would get it.
+    Its compatibility level is deleted too; otherwise the next subject of that name would get it.
     """
     plane = _plane(context, spec)
     plane.delete(_route(spec))

@@ -1,4 +1,4 @@
-"""Tableflow of a topic: Confluent writes the topic as an Iceberg table, into your bucket or its own storage."""
+"""Tableflow for a topic: Confluent writes the topic's records to an Iceberg table, in your bucket or in its own storage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUTE: Final = "/tableflow/v1/tableflow-topics"
 
 
 def create(context: Ctx, spec: TableflowTopicProps) -> str:
-    """Enable Tableflow. It sees a new topic, schema or role late, so errors about these are temporary."""
+    """Enable Tableflow. It takes some time to see a new topic, schema or role, so errors about these are temporary."""
     body = {
         "display_name": spec.topic,
         **cluster_ref(spec),
@@ -43,7 +43,7 @@ def create(context: Ctx, spec: TableflowTopicProps) -> str:
 
 
 def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs | None:
-    """Return the outputs once it runs. A suspended or failed one is resumed; else the error has Confluent's reason."""
+    """Return the outputs once it runs. If it is suspended or has failed, resume it and raise an error with Confluent's reason."""
     actual = existing(_read(context, spec), f"Tableflow of topic {object_id}")
     phase = text(actual, "status", "phase")
     if phase == "FAILED" or get_path(actual, "spec", "suspended") is True:
@@ -70,7 +70,7 @@ def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
     before, current = context.previous, get_path(actual, "spec", "config")
     was_set = isinstance(before, TableflowTopicProps) and before.data_retention_ms is not None
     if was_set and spec.data_retention_ms is None and not context.rolling_back():
-        # The API has no value for "never", and keeps what isn't sent.
+        # The API has no value for "never", and keeps the old value if none is sent.
         raise Refused(confluent_errors.CANT_CHANGE, f"data_retention_ms of Tableflow topic {object_id} can't be removed")
     wanted = _storage(spec)
     if any(text(actual, "spec", "storage", name) != value for name, value in wanted.items()):
@@ -105,7 +105,7 @@ def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceF
 
 
 def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, Any]) -> None:
-    """Raise InProgress until all catalogs show the table, ResourceFailed where one fails."""
+    """Raise InProgress until all catalogs show the table, and ResourceFailed if one of them fails."""
     statuses = objects(actual, "status", "catalog_sync_statuses")
     if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
         return
@@ -121,7 +121,7 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, A
 
 
 def _is(current: Any, wanted: Any) -> bool:
-    """Return whether the current value is the wanted one. Numbers come as text, error handling with more fields."""
+    """Return whether the current value is the wanted one. The API returns numbers as text, and more fields of error handling."""
     if isinstance(wanted, dict):
         return isinstance(current, dict) and all(text(current, name) == value for name, value in wanted.items())
     return current is not None and str(current) == str(wanted)
@@ -138,7 +138,7 @@ def _formats(spec: TableflowTopicProps) -> list[str]:
 
 
 def _config(spec: TableflowTopicProps) -> dict[str, Any]:
-    """Return the configuration. The deprecated record_failure_strategy would break creation beside error_handling."""
+    """Return the configuration. With both error_handling and the deprecated record_failure_strategy, creation would fail."""
     handling = {"mode": spec.error_handling, **({"target": spec.error_log_topic} if spec.error_handling == "LOG" else {})}
     times = {"retention_ms": spec.retention_ms, "data_retention_ms": spec.data_retention_ms}
     return {

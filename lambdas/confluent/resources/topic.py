@@ -1,8 +1,9 @@
-"""A Kafka topic. Its name is the user's: the Iceberg table gets it too.
+"""A Kafka topic. The user chooses its name, which the Iceberg table gets too.
 
-A topic doesn't name its owner, and deleting one deletes its records. So a topic belongs to the resource only if it didn't exist
-before the resource created it, which a note records. Any other topic is refused at create, and never changed or deleted. A
-create that Confluent surely refused takes the note back: somebody else may create the topic before the next one.
+A topic doesn't name its owner, and deleting a topic deletes its records. So a topic belongs to the resource only if it didn't
+exist before the resource created it; a note in the resource's state records this. For any other topic, the create fails, and the
+topic is never changed or deleted. If Confluent certainly refused a create, the note is removed, because somebody else may create
+the topic before the next attempt.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
     plane = _plane(context, spec)
     actual = existing(plane.read(_route(spec)), f"topic {object_id}")
     if isinstance(now := get_path(actual, "partitions_count"), int) and now < spec.partitions:
-        # Kafka refuses to set the number that a topic has, so a repetition would look like a failure.
+        # Kafka refuses to set the number that a topic already has, so a repeated call would look like a failure.
         plane.patch(_route(spec), {"partitions_count": spec.partitions}, repeatable=False)
     elif isinstance(now, int) and now > spec.partitions and _lowers(context, spec):
         what = f"topic {object_id} has {now} partitions, and Kafka can't lower that to {spec.partitions}"
@@ -61,18 +62,18 @@ def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
 
 
 def _lowers(context: Ctx, spec: TopicProps) -> bool:
-    """Return whether this update lowers the number. A rollback does so too: the topic keeps the added partitions."""
+    """Return whether this update lowers the number. A rollback doesn't count: the topic then keeps the added partitions."""
     before = context.previous
     return isinstance(before, TopicProps) and before.partitions > spec.partitions and not context.rolling_back()
 
 
 def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
-    """Delete it with its records. Kafka does this in the background."""
+    """Delete it with its records. Kafka deletes in the background."""
     _plane(context, spec).delete(_route(spec))
 
 
 def find_existing(context: Ctx, spec: TopicProps, known: str | None) -> list[str]:
-    """Return the topic. Raises Refused if it exists and the resource didn't create it."""
+    """Return the topic if it exists. Raises Refused if the resource didn't create it."""
 
     def look() -> list[str]:
         exists = _plane(context, spec).read(_route(spec)) is not None

@@ -1,6 +1,6 @@
 """A catalog integration with AWS Glue's Iceberg REST endpoint: how Snowflake finds the tables' latest metadata.
 
-It is created with the ARN of a role that doesn't exist yet and with a given external id. Only its interval can be changed.
+It is created with the ARN of a role that doesn't exist yet and with a given external id. Only its refresh interval can change.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
 
 
 def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Outputs | None:
-    """Return the outputs once it can be described. The type trust checks Snowflake's access, after the role exists."""
+    """Return the outputs once it can be described. The type snowflake_trust checks the access, after the role exists."""
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     side = trust.integration_side(context.vendor, object_id)
     if not side.principal:
@@ -62,7 +62,7 @@ def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Out
 
 
 def update(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
-    """Update it. The external id is compared if Snowflake shows it; not every release does."""
+    """Update it. The external id is compared only if Snowflake shows it, which not every release does."""
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = trust.described_integration(context.vendor, object_id)
     side = trust.integration_side(context.vendor, object_id, described)

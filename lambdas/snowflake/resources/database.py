@@ -1,4 +1,4 @@
-"""A database, for the schema of the tables. Dropping it also drops what others have created in it."""
+"""The database that contains the tables' schema. Dropping it also drops what others have created in it."""
 
 from __future__ import annotations
 

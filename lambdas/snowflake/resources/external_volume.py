@@ -1,7 +1,7 @@
-"""An external volume: Snowflake's access to the bucket, for reading only.
+"""An external volume: Snowflake's read-only access to the bucket.
 
 It is created with the ARN of a role that doesn't exist yet and with a given external id, and returns the principal for the
-role's trust policy. Its location can't be changed, so another location is another volume; the external id stays.
+role's trust policy. Its location can't be changed, so a new location needs a new volume, which gets the same external id.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def create(context: Ctx, spec: ExternalVolumeProps) -> str:
 
 
 def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs | None:
-    """Return the outputs once it can be described. The type trust checks Snowflake's access, after the role exists."""
+    """Return the outputs once it can be described. The type snowflake_trust checks the access, after the role exists."""
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     side = trust.volume_side(context.vendor, object_id)
     if not side.principal or not side.external_id:

@@ -1,7 +1,7 @@
-"""A privilege of a role, or a role of a role or user. An existing grant is not repeated.
+"""A grant of a privilege to a role, or of a role to a role or user. An existing grant is not repeated.
 
-The object is a single one, a role, or all objects of a type in a schema or database. In a schema, existing and future objects are
-granted; in a database only existing ones, because future grants need MANAGE GRANTS.
+The grant is on a single object, on a role, or on all objects of a type in a schema or database. In a schema, it includes existing
+and future objects; in a database, only existing ones, because future grants there need MANAGE GRANTS.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MEMBERS: Final[Mapping[str, tuple[str, str]]] = {
     TABLES_IN_DATABASE: ("ICEBERG TABLE", "SHOW ICEBERG TABLES IN DATABASE {path}"),
     SCHEMAS_IN_DATABASE: ("SCHEMA", "SHOW SCHEMAS IN DATABASE {path}"),
 }
-#: Schemas of Snowflake itself in each database, which can't be granted.
+#: Schemas that Snowflake creates in each database, on which nothing can be granted.
 _OWN_SCHEMAS: Final = frozenset({"INFORMATION_SCHEMA"})
 
 
@@ -46,7 +46,7 @@ def is_group(on: str) -> bool:
 
 
 def on_group(privilege: str, which: str, on: str, path: Sql) -> Sql:
-    """Return the SQL of a group of objects. `which` is ALL or FUTURE."""
+    """Return the SQL of a privilege on a group of objects. `which` is ALL or FUTURE."""
     return sql.statement(
         "{privilege} ON {which} {on} {path}",
         privilege=sql.word(privilege, of=PRIVILEGES),
@@ -57,7 +57,7 @@ def on_group(privilege: str, which: str, on: str, path: Sql) -> Sql:
 
 
 def group_members(on: str, database: str, rows: list[Row]) -> list[tuple[str, ...]]:
-    """Return the full names that SHOW lists for a group. `database` is the one that it was limited to."""
+    """Return the full names that SHOW lists for a group. `database` is the one that SHOW was limited to."""
     if _MEMBERS[on][0] == "SCHEMA":
         return [(database, row.get("name", "")) for row in rows if row.get("name") not in _OWN_SCHEMAS]
     return [(row.get("database_name", ""), row.get("schema_name", ""), row.get("name", "")) for row in rows]
@@ -68,7 +68,7 @@ def member_type(on: str) -> str:
 
 
 def is_granted(rows: list[Row], privilege: str, on: str, names: tuple[str, ...]) -> bool:
-    """Return whether rows of SHOW GRANTS TO ROLE contain the privilege."""
+    """Return whether the rows of SHOW GRANTS TO ROLE contain the privilege."""
     return any(
         row.get("privilege") == privilege
         and row.get("granted_on", "").replace("_", " ") in _SHOWN_AS.get(on, (on,))
@@ -78,7 +78,7 @@ def is_granted(rows: list[Row], privilege: str, on: str, names: tuple[str, ...])
 
 
 def is_granted_in_future(rows: list[Row], privilege: str, on: str, names: tuple[str, ...]) -> bool:
-    """Return whether rows of SHOW FUTURE GRANTS TO ROLE contain it: their names end in `.<ICEBERG_TABLE>`."""
+    """Return whether the rows of SHOW FUTURE GRANTS TO ROLE, whose names end in `.<ICEBERG_TABLE>`, contain the privilege."""
     return any(
         row.get("privilege") == privilege
         and row.get("grant_on", "").replace("_", " ") in _SHOWN_AS.get(member_type(on), ())
@@ -141,7 +141,7 @@ def _converge(context: Ctx, spec: GrantProps) -> None:
 
 
 def _missing(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
-    """Yield the missing grants. Future objects come first, and existing ones are listed after that grant, so none is missed."""
+    """Yield the missing grants. Existing objects are listed only after the grant on future ones, so no object is missed."""
     if not is_group(spec.on):
         if not _is_there(context, spec):
             yield _what(spec)

@@ -1,4 +1,4 @@
-"""A read-only Snowflake table on a table of the Glue catalog. AUTO_REFRESH is always on."""
+"""A read-only Snowflake Iceberg table for a table of the Glue Data Catalog. AUTO_REFRESH is always on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lambdas.snowflake.sql import Sql
 
 PROPERTIES: Final = IcebergTableProps
 TIMEOUT_SECONDS: Final = 3000.0
-#: Tableflow shows a new topic's table in Glue within some ten minutes.
+#: Tableflow adds a new topic's table to Glue within about ten minutes.
 _SOURCE_PATIENCE: Final = 1800.0
 _ACCESS_PATIENCE: Final = 600.0
 _REFRESH_PATIENCE: Final = 900.0
@@ -55,7 +55,7 @@ def create(context: Ctx, spec: IcebergTableProps) -> str:
 
 
 def is_ready(context: Ctx, spec: IcebergTableProps, object_id: str) -> Outputs | None:
-    """Return the outputs once the refresh runs. A stopped refresh is restarted, every two minutes at most."""
+    """Return the outputs once the refresh runs. A stopped refresh is restarted, at most every two minutes."""
     lookup.existing(context, _show(spec), spec.names[-1])
     state, reason = _refresh_state(context, spec)
     if state == _RUNNING:
@@ -67,7 +67,7 @@ def is_ready(context: Ctx, spec: IcebergTableProps, object_id: str) -> Outputs |
 
 
 def update(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
-    """Raise ReplacementRequired for another source, which needs another table. Streams on the table end with it."""
+    """Raise ReplacementRequired for another source, which needs a new table. Streams on the old table are lost."""
     actual = lookup.existing(context, _show(spec), spec.names[-1])
     wanted = {
         "external_volume_name": sql.named(spec.volume),
@@ -93,7 +93,7 @@ def find_existing(context: Ctx, spec: IcebergTableProps, known: str | None) -> l
 
 
 def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
-    """Return the state, "" if the refresh is off, and all that Snowflake reports."""
+    """Return the state, or "" if the refresh is off, and the details that Snowflake reports."""
     try:
         status = context.vendor.document(sql.statement(_STATUS, path=sql.reference(*spec.names)))
     except NotFound:
@@ -106,7 +106,7 @@ def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
 
 
 def _restart_refresh(context: Ctx, spec: IcebergTableProps, state: str) -> None:
-    """Start the refresh again. It doesn't recover by itself, and a manual one is refused while it is on."""
+    """Restart a refresh that is off or stopped, unless it is STALLED. Snowflake refuses a manual refresh while it is on."""
     last = float(context.notes.get("restarted", "0"))
     if context.clock.time() - last < _RESTART_EVERY or state == "STALLED":
         return
@@ -121,7 +121,7 @@ def _restart_refresh(context: Ctx, spec: IcebergTableProps, state: str) -> None:
 
 
 def _cause_of(refused: Refused, spec: IcebergTableProps) -> Refused:
-    """Return the error that a refusal means. Roles and tables may not be known everywhere yet."""
+    """Return the error that Snowflake's refusal means. New roles and tables may not be known everywhere yet."""
     if refused.row is not snowflake_errors.INVALID:
         return refused
     source = f"{spec.namespace or 'the namespace'}.{spec.table}"

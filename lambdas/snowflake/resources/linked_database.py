@@ -1,4 +1,4 @@
-"""A catalog-linked database: it contains all tables of the catalog, also new ones. It is never writable."""
+"""A catalog-linked database: it contains all tables of the catalog, including new ones. It is never writable."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs
 
 
 def update(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
-    """Update it. A change that needs another database drops the grants on its schemas."""
+    """Update it. A change that needs a new database loses the grants on the schemas."""
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     config = _call_system(context, _CONFIG, object_id)
     links = {"catalogintegration": sql.named(spec.integration), "externalvolume": sql.named(spec.volume)}
@@ -113,7 +113,7 @@ def _changes(spec: LinkedDatabaseProps, config: dict[str, Any]) -> Iterator[Sql]
 
 
 def _call_system(context: Ctx, template: str, name: str) -> dict[str, Any]:
-    """Return the fields by name in lower case without underscores: Snowflake's functions write names in both ways."""
+    """Return the fields by lower-case name without underscores: Snowflake's functions write names with and without them."""
     status = context.vendor.document(sql.statement(template, name=sql.reference(name)))
     fields = status if isinstance(status, dict) else {}
     return {key.replace("_", "").lower(): value for key, value in fields.items()}

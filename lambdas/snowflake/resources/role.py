@@ -1,4 +1,4 @@
-"""An account role. Its privileges are resources of type grant."""
+"""An account role. Its privileges are separate resources of type snowflake_grant."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def update(context: Ctx, spec: RoleProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: RoleProps, object_id: str) -> None:
-    """Drop it. What the role was granted goes with it."""
+    """Drop it. Its grants are dropped too."""
     lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 

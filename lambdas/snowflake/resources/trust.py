@@ -1,8 +1,8 @@
 """A check of the trust between Snowflake and AWS. It creates nothing; it is ready once AWS accepts Snowflake.
 
-Volume and integration are created before the IAM role, because its trust policy contains their values; this check comes after
-the role and before the tables. Snowflake returns AWS's message, which doesn't say which of two values differs. So every message
-contains Snowflake's values, and the values of the role are compared first.
+The volume and the integration are created before the IAM role, whose trust policy contains their values. This check runs after
+the role and before the tables are created. Snowflake returns AWS's message, which doesn't say which of the two values differs. So
+every message contains Snowflake's values, and these are first compared with the role's.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ PROPERTIES: Final = TrustProps
 TIMEOUT_SECONDS: Final = 3000.0
 #: Fields of a storage location: URL, role, external id.
 LOCATION: Final = ("STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN", "STORAGE_AWS_EXTERNAL_ID")
-#: Seconds for which a new role may not be known everywhere, and a policy may still be on its way.
+#: Seconds for which a new role may not be known everywhere, and a new policy may not be effective.
 _ROLE_PATIENCE: Final = 600.0
 #: Tableflow creates the Glue database with its first table.
 _NAMESPACE_PATIENCE: Final = 1800.0
-#: A read-only volume can't be tested for writing, and in some releases not for reading.
+#: A read-only volume can't be tested for writing, and in some releases of Snowflake not for reading either.
 _PASSED: Final = ("PASSED", "SKIPPED", "UNVERIFIED")
-#: Characters of AWS's message that are shown. It covers several checks, and names the missing action late in each.
+#: Characters of AWS's message that are shown. The message covers several checks, and each ends with the missing action.
 _REASON_LENGTH: Final = 900
 _PREFIXES: Final = ("API_AWS_", "GLUE_AWS_")
 _DESC_VOLUME: Final = "DESC EXTERNAL VOLUME {name}"
 _DESC_INTEGRATION: Final = "DESC CATALOG INTEGRATION {name}"
 _VERIFY_VOLUME: Final = "SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME({name}) AS RESULT"
 _VERIFY_INTEGRATION: Final = "SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION({name}) AS RESULT"
-#: One level below the catalog's root. By default Snowflake lists what is in the integration's namespace: nothing, for Glue.
+#: Lists one level below the catalog's root. By default Snowflake lists the integration's namespace, which is empty for Glue.
 _LIST_NAMESPACES: Final = "SELECT SYSTEM$LIST_NAMESPACES_FROM_CATALOG({name}, '', 1) AS RESULT"
 _TABLES: Final = "SHOW ICEBERG TABLES IN ACCOUNT"
 
@@ -49,7 +49,7 @@ def create(context: Ctx, spec: TrustProps) -> str:
 
 
 def is_ready(context: Ctx, spec: TrustProps, object_id: str) -> Outputs | None:
-    """Check both sides. The volume's check doesn't read: only creating a table shows whether the policy allows that."""
+    """Check both sides. The check of the volume doesn't read: only creating a table shows whether the policy allows that."""
     vendor, volume, integration = context.vendor, sql.named(spec.volume), sql.named(spec.integration)
     storage = volume_side(vendor, volume)
     catalog = integration_side(vendor, integration)
@@ -67,7 +67,7 @@ def update(context: Ctx, spec: TrustProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: TrustProps, object_id: str) -> None:
-    """Do nothing: the check leaves nothing behind."""
+    """Do nothing: the check creates nothing."""
 
 
 def find_existing(context: Ctx, spec: TrustProps, known: str | None) -> list[str]:
@@ -80,7 +80,7 @@ def _id(spec: TrustProps) -> str:
 
 @attrs.frozen
 class Side:
-    """What a volume or an integration presents to which role, and the location that it uses."""
+    """What a volume or an integration presents to AWS, the role that it assumes, and the location that it uses."""
 
     what: str
     principal: str
@@ -122,7 +122,7 @@ def described_integration(vendor: Snowflake, name: str) -> dict[str, str]:
 
 
 def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | None = None) -> Side:
-    """Return the integration's side of the trust. Releases differ in the names of the two values."""
+    """Return the integration's side of the trust. Snowflake's releases have different names for the two values."""
     integration = described if described is not None else described_integration(vendor, name)
 
     def value(end: str) -> str:
@@ -135,7 +135,7 @@ def integration_side(vendor: Snowflake, name: str, described: dict[str, str] | N
 
 
 def require_same(side: Side, principal: str, external_id: str) -> None:
-    """Raise Refused if the role trusts other values than `side` has; "" is not compared."""
+    """Raise Refused if the role trusts other values than those of `side`. Values that are "" are not compared."""
     if principal and side.principal and principal != side.principal:
         what = f"{side}: the role trusts {principal}, and Snowflake presents {side.principal}"
         raise Refused(snowflake_errors.TRUST_PRINCIPAL, what)
@@ -149,7 +149,7 @@ def verify_volume(vendor: Snowflake, name: str, side: Side) -> None:
     result = _call_system(vendor, _VERIFY_VOLUME, name)
     results = {key: str(value) for key, value in result.items() if key.endswith("Result") and value is not None}
     bad = {key: text for key, text in results.items() if not text.upper().startswith(_PASSED)}
-    if len(bad) > 1:  # this result only follows from the others
+    if len(bad) > 1:  # this result is only a consequence of the others
         bad.pop("storageLocationSelectionResult", None)
     reason = "; ".join(f"{key}: {text}" for key, text in bad.items()) or str(result.get("error", ""))
     if bad or reason or result.get("success") is False:
@@ -215,7 +215,7 @@ def _failed(side: Side, row: ErrorRow, reason: str) -> ResourceFailed:
 
 
 def _call_system(vendor: Snowflake, template: str, name: str) -> dict[str, Any]:
-    """Return the answer of a SYSTEM$ function, also a refusal of the statement. A list is under `list`."""
+    """Return the result of a SYSTEM$ function: an object, a list under `list`, or a refusal under `error`."""
     try:
         document = vendor.document(sql.statement(template, name=sql.reference(name)))
     except NotFound:

@@ -1,7 +1,7 @@
 """A service user without a password. Its key pair is generated and written to Secrets Manager.
 
 The secret is written before the user is created, so a repeated call uses the same pair. Rotation uses the user's two slots for
-keys in turn; either may have the secret's key.
+keys in turn; the secret's key may be in either slot.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _DROP: Final = "DROP USER IF EXISTS {name}"
 _WHO: Final = "SELECT CURRENT_USER() AS RESULT"
 #: A role that every user has and that has no privileges.
 _PUBLIC: Final = "PUBLIC"
-#: What DESC USER shows of every managed user. Without secondary roles, a session can do what its one role can and no more.
+#: What DESC USER shows for every managed user. Without secondary roles, a session has only the privileges of its one role.
 _ALWAYS: Final = {"TYPE": "SERVICE", "DEFAULT_SECONDARY_ROLES": "[]"}
-#: The secret's fields that a user need not have.
+#: Fields of the secret that are optional.
 _OPTIONAL: Final = ("role", "warehouse", "namespace")
 
 
@@ -95,7 +95,7 @@ def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]
 
 
 def _own_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair | None:
-    """Return the secret's key pair; None if it has none, or another user's."""
+    """Return the secret's key pair; None if it has none or that of another user."""
     stored = context.secrets.read(spec.secret)
     if secret_fields.USER not in stored or stored[secret_fields.USER].reveal() != name:
         return None
@@ -103,9 +103,9 @@ def _own_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair | None:
 
 
 def _pair_for(context: Ctx, spec: UserProps, name: str, own: KeyPair | None, slots: Mapping[str, str]) -> KeyPair:
-    """Return the secret's own pair, or the one before it if that is in a slot, or a new one. Raises Refused without a slot.
+    """Return the secret's own pair, or its previous pair if that is in a slot, or a new pair. Raises Refused if no slot is free.
 
-    The one before is the user's when a deployment that renamed the user is rolled back.
+    The previous pair is the user's if a deployment that renamed the user is rolled back.
     """
     is_free = keypair.empty_slot(slots) is not None
     if own and (is_free or own.fingerprint in slots.values()):
@@ -119,7 +119,7 @@ def _pair_for(context: Ctx, spec: UserProps, name: str, own: KeyPair | None, slo
 
 
 def _pair_before(context: Ctx, spec: UserProps) -> KeyPair | None:
-    """Return the key pair of the secret's previous version; None if there is none that can be used."""
+    """Return the key pair of the secret's previous version; None if there is no usable one."""
     try:
         return secret_fields.held_pair(context.secrets, spec.secret, PREVIOUS)
     except NotFound:
@@ -127,7 +127,7 @@ def _pair_before(context: Ctx, spec: UserProps) -> KeyPair | None:
 
 
 def _store(context: Ctx, spec: UserProps, name: str, pair: KeyPair, *, is_new: bool) -> None:
-    """Write the pair if it is new to the secret, and the connection if it changed. Fields that somebody added stay."""
+    """Write the secret if the pair is new or the connection changed. Fields that somebody added are kept."""
     stored = {field: value.reveal() for field, value in context.secrets.read(spec.secret).items()}
     vendor = context.vendor
     to = Connection(vendor.login.account, name, vendor.host, spec.role, spec.warehouse, spec.namespace)

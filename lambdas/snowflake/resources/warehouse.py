@@ -1,4 +1,4 @@
-"""A virtual warehouse for the readers' queries. It is suspended while there are none."""
+"""A virtual warehouse for the readers' queries. It is suspended while there are no queries."""
 
 from __future__ import annotations
 

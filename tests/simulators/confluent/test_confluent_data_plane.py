@@ -226,6 +226,11 @@ def test_producing_a_record(built, cloud):
     assert (kept.key, kept.value) == (b"k", b"hello")
 
 
+def test_a_record_that_is_not_base64_is_refused(built):
+    built.topic("t")
+    built.kafka.post(f"{built.topics}/t/records", {"value": {"type": "BINARY", "data": "%"}}, 400)
+
+
 def test_topics_of_a_deleted_cluster_are_gone(built, org, cloud):
     built.topic("t")
     org.control.delete(f"/cmk/v2/clusters/{built.id}", environment=built.environment)
@@ -358,6 +363,7 @@ def test_connector_lists(built, org, source, cloud):
 def test_connector_pauses_and_ends(built, org, source, cloud):
     one = f"{built.connect}/connectors/source"
     org.control.put(f"{one}/config", built.datagen(source), 200)
+    org.control.put(f"{one}/config", built.datagen(source, **{"connector.class": None}), 400)
     built.run(200)
     org.control("PUT", f"{one}/pause", expect=202)
     before = len(messages(cloud, built.id, "stock_trades"))
