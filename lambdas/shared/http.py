@@ -43,6 +43,10 @@ class Response:
         return self.headers.get("X-Request-Id", "") or self.headers.get("X-Amzn-RequestId", "")
 
 
+#: Reasons of OpenSSL that end a handshake. Others may occur after the request was sent.
+_HANDSHAKE_ERRORS: Final = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "UNSUPPORTED_PROTOCOL")
+
+
 class NotSent(Transient):
     """The request was not sent, so it had no effect."""
 
@@ -270,7 +274,9 @@ def _error_of(error: requests.RequestException, call: str) -> NotSent | Response
     cause = error.args[0] if error.args else None
     reason = getattr(cause, "reason", cause)
     if isinstance(error, requests.exceptions.SSLError):
-        return NotSent(errors.TLS, f"{call}: the TLS handshake failed")
+        if getattr(next(iter(reason.args), None), "reason", "") in _HANDSHAKE_ERRORS:
+            return NotSent(errors.TLS, f"{call}: the TLS handshake failed")
+        return ResponseLost(errors.TLS, f"{call}: TLS failed")
     if isinstance(error, requests.exceptions.ProxyError):  # proxied addresses are https, so the proxy has not seen the request
         return NotSent(errors.UNREACHABLE, f"{call}: no connection through the proxy of HTTPS_PROXY")
     before = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import os
 import re
 import socket
 import ssl
@@ -19,7 +20,7 @@ from resource_environment import ManualClock
 from scripted_server import Scripted
 
 from lambdas.shared.clock import Deadline
-from lambdas.shared.http import NotSent, RetryPolicy, Session, Timeouts
+from lambdas.shared.http import NotSent, ResponseLost, RetryPolicy, Session, Timeouts
 from lambdas.shared.redaction import ApiKey, Secret
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,6 +95,7 @@ class Inspecting(ThreadingHTTPServer):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate(folder))
         self.status, self.tunnels, self.requests = 200, [], []
+        self.damages_answers = False
 
     def handle_error(self, *where):
         """Ignore errors: a client that doesn't trust the certificate ends the handshake."""
@@ -108,6 +110,9 @@ class _Tunnel(BaseHTTPRequestHandler):
             return
         with self.server.context.wrap_socket(self.connection, server_side=True) as inner:
             self.server.requests.append(inner.recv(65536).decode())
+            if self.server.damages_answers:
+                os.write(inner.fileno(), b"\x17\x03\x03\x00\x20" + bytes(32))  # application data that can't be decrypted
+                return
             inner.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"a": 1}')
 
     def log_message(self, *words):
@@ -156,6 +161,13 @@ def test_an_operators_session_needs_a_trusted_certificate_from_the_proxy_too(pro
         session(trust_environment=True).call("GET", VENDOR, key=KEY)
     assert refused.value.row.code == "NET-TLS"
     assert proxy.requests == []
+
+
+def test_an_error_of_tls_after_the_request_may_mean_that_it_had_an_effect(proxy):
+    proxy.damages_answers = True
+    with pytest.raises(ResponseLost) as lost:
+        session(trust_environment=True).call("GET", VENDOR, key=KEY)
+    assert (lost.value.row.code, len(proxy.requests)) == ("NET-TLS", 1)
 
 
 def test_an_operators_session_excludes_what_the_environment_excludes(proxy, monkeypatch):
