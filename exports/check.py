@@ -1,6 +1,6 @@
-"""The author's check: expressions parse, functions are allowed, fields exist, and no personal field leaves untreated.
+"""Checks for authors of contracts: expressions parse, functions are allowed, fields exist, and personal data has a treatment.
 
-For the command line and for deployment files; the job never imports it, it asks Spark's own parser and analyser.
+The command line and the checks of deployment files use this module. The job uses Spark's own parser and analyser instead.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Finding = tuple[str, str]
 
 _TIMES = {"timestamp-millis", "timestamp-micros", "local-timestamp-millis", "local-timestamp-micros"}
 _TEXTS = {"string", "enum", "text"}
-#: Text that Spark reads as a time of the clock wherever it expects a date or a timestamp, with or without a zone.
+#: Text that Spark replaces with the current time wherever it expects a date or a timestamp. A time zone may follow it.
 _CLOCK_TEXT = re.compile(r"\s*(now|today|tomorrow|yesterday)(\s+\S+)?\s*", re.IGNORECASE)
-#: Tokens before a parenthesis that are grammar and not a function's name.
+#: Keywords that may come before a parenthesis and are not function names.
 _GRAMMAR = {
     TokenType[name]
     for name in "IN DECIMAL AND OR NOT WHEN THEN ELSE CASE BETWEEN FROM DIV LIKE RLIKE OVER DISTINCT STRUCT ARRAY".split()
@@ -35,7 +35,7 @@ _GRAMMAR = {
 
 
 def check_file(path: Path, schema: TopicSchema) -> Contract:
-    """Reads a contract and checks it against its topic's schema. Raises BadFile with all mistakes of both kinds."""
+    """Read a contract and check it against its topic's schema. Raises BadFile with all mistakes of both checks."""
     return contracts.parse(read_text(path, str(path)), name=str(path), more_rules=(*contracts.name_rules(path), *rules(schema)))
 
 
@@ -81,7 +81,7 @@ def _expressions_are_sound(contract: Contract, schema: TopicSchema) -> Iterator[
         for path in (path for path, kind in kinds.items() if kind is None):
             yield key, f"{path} is neither a field of {schema.topic} nor another name known here"
         for word in _clock_texts(_tree(text), kinds):
-            yield key, f"{word} may be the time of the run to Spark, so the same rows would differ. Compare it with text only"
+            yield key, f"Spark may read {word} as the time of the run, which differs between runs. Compare it with text only"
 
 
 def _doubles_are_exact(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
@@ -127,7 +127,10 @@ def _table_can_be_read(contract: Contract, schema: TopicSchema) -> Iterator[Find
 
 
 def _kind(path: str, names: dict[str, str] | None, contract: Contract, schema: TopicSchema) -> str | None:
-    """Return the type of what an expression calls `path`; None where there is no such thing."""
+    """Return the type of the field or name `path` in an expression, or None if there is none.
+
+    The type of Kafka's metadata and of the window's bounds is their own name (see `expression_types.OF_FIELD`).
+    """
     if names is not None:
         return names.get(path)
     resolved = _resolve(path, contract, schema)
@@ -135,7 +138,7 @@ def _kind(path: str, names: dict[str, str] | None, contract: Contract, schema: T
 
 
 def _names_in(expression: Expression, contract: Contract) -> dict[str, str] | None:
-    """Return the names that an expression sees, with their types; None for the source's fields."""
+    """Return the names that an expression may use, with their types, or None if it uses the source's fields."""
     if expression.of == "file_row":
         return {column.name: column.type for column in contract.columns}
     if expression.of == "file":
@@ -159,8 +162,8 @@ def _mistakes(text: str, *, aggregate: bool) -> Iterator[str]:
     if tree.find(exp.Window):
         yield "a window function is not allowed: use [deduplicate] or an aggregate"
     if any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)):
-        yield "name columns one by one: what isn't named doesn't leave"
-    yield from (f"{word} changes with time or user, so the same rows would differ" for word in _clock_words(tokens))
+        yield "name columns one by one: a field that isn't named is never exported"
+    yield from (f"{word} changes with time or user, so the result would differ between runs" for word in _clock_words(tokens))
     yield from (why_forbidden(name) for name in forbidden(_functions(tokens), aggregate=aggregate))
 
 
@@ -169,7 +172,7 @@ def _tree(text: str) -> exp.Condition:
 
 
 def _clock_words(tokens: list[Token]) -> list[str]:
-    """Alone they are functions; as parts of a path they are names of fields."""
+    """Return the words that Spark reads as functions without parentheses. Next to a dot, they are names of fields."""
     return [
         token.text
         for before, token, after in _neighbours(tokens)
@@ -178,7 +181,7 @@ def _clock_words(tokens: list[Token]) -> list[str]:
 
 
 def _functions(tokens: list[Token]) -> list[str]:
-    """Return names before a parenthesis; one behind a dot is in a database of somebody's, and listed with its dot."""
+    """Return the names before a parenthesis. A name after a dot is a user-defined function, and is returned with the dot."""
     return [
         f".{token.text}" if before is TokenType.DOT else token.text
         for before, token, after in _neighbours(tokens)
@@ -198,7 +201,7 @@ def _clock_texts(tree: exp.Condition, kinds: dict[str, str | None]) -> Iterator[
 
 
 def _is_beside_text(literal: exp.Literal, kinds: dict[str, str | None]) -> bool:
-    """Return whether the literal is compared with nothing but fields of text, or other literals."""
+    """Return whether the literal is compared only with text fields and other literals."""
     comparison = literal.parent
     if not isinstance(comparison, exp.EQ | exp.NEQ | exp.NullSafeEQ | exp.In):
         return False
@@ -207,20 +210,20 @@ def _is_beside_text(literal: exp.Literal, kinds: dict[str, str | None]) -> bool:
 
 
 def _references(text: str) -> list[str]:
-    """Return paths of columns as written, each once: customer.region, not customer and region."""
+    """Return the full paths of columns as written, without duplicates: customer.region, not customer and region."""
     return list(dict.fromkeys(_path(column) for column in _tree(text).find_all(exp.Column)))
 
 
 def _path(column: exp.Column) -> str:
     parts, node = [part.name for part in column.parts], column.parent
-    while isinstance(node, exp.Dot):  # what is deeper than a catalog, a database, a table and a column
+    while isinstance(node, exp.Dot):  # a Column has at most four parts: catalog, database, table and column
         parts.append(node.expression.name)
         node = node.parent
     return ".".join(parts)
 
 
 def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
-    """Return the schema's path of what an expression calls `path`; None where there is no such thing."""
+    """Return the path in the schema of the field `path` in an expression, or None if there is no such field."""
     head, _, rest = path.partition(".")
     if contract.explode and head == contract.explode.alias:
         item = f"{contract.explode.array}[]"

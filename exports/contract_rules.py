@@ -1,4 +1,4 @@
-"""What a contract must fulfil beyond the form of each key. Each rule yields (key, what is wrong and what to do)."""
+"""Rules for a contract as a whole, beyond the form of each key. Each rule yields (key, what is wrong and what to do)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NEEDS: dict[str, set[str]] = {
     "generalise": {"to"},
 }
 _SIZED = {"prefix", "bucket"}
-#: What an aggregate that is kept as a table says of each row beside the contract's columns.
+#: Columns that a table of aggregates has in addition to those of the contract.
 _KEPT_WITH = {"window", "window_start", "window_end", "run_id"}
 
 
@@ -32,11 +32,11 @@ def columns_are_named_once(contract: Contract) -> Iterator[Finding]:
         if counts[column.name] > 1:
             yield (
                 f"column[{index}].name",
-                f"{column.name} stands {counts[column.name]} times. Give each column its own name",
+                f"{column.name} appears {counts[column.name]} times. Give each column its own name",
             )
     for index, column in enumerate(contract.column):
         if column.name == "rows":
-            yield f"column[{index}].name", "charts and checks know the count of rows by this name. Give the column another one"
+            yield f"column[{index}].name", "charts and checks use this name for the number of rows. Give the column another one"
     if not any(column.delivered for column in contract.column):
         yield "column", "no column is delivered. Name at least one that is not dropped"
 
@@ -61,7 +61,7 @@ def allowed_values_fit(contract: Contract) -> Iterator[Finding]:
             if not fits(column.type, value):
                 yield (
                     f"column[{index}].allowed[{number}]",
-                    f"{value[:40]!r} is not written as {column.type} is in the file. Correct it",
+                    f"{value[:40]!r} is not how {column.type} values are written in the file. Correct it",
                 )
 
 
@@ -71,11 +71,11 @@ def gaps_can_be_told(contract: Contract) -> Iterator[Finding]:
         if column.type != "text" and fits(column.type, null_text):
             yield "delivery.null_text", f"{null_text!r} is also a value of {column.name} ({column.type}). Take another text"
     if len(contract.columns) == 1 and contract.columns[0].nullable and not null_text:
-        yield "delivery.null_text", "many readers skip empty lines, which rows without a value would be. Give a text"
+        yield "delivery.null_text", "a row without a value would be an empty line, which many readers skip. Give a text"
 
 
 def fits(type_: str, text: str) -> bool:
-    """Return whether a cell of the type can be written like this; a decimal also with fewer decimal places."""
+    """Return whether `text` is a valid cell of the type. A decimal may have fewer decimal places than its scale."""
     if size := decimal_type(type_):
         digits = re.fullmatch(r"-?([0-9]+)(?:\.([0-9]+))?", text)
         return (
@@ -152,7 +152,7 @@ def aggregate_is_whole(contract: Contract) -> Iterator[Finding]:
                 f"the table that is kept has a column {column.name} of its own. Give this one another name",
             )
     if (aggregate.person_id is None) == (aggregate.no_persons_because is None):
-        yield "aggregate", "say whom a group counts by `person_id`, or why no person stands behind it by `no_persons_because`"
+        yield "aggregate", "give exactly one of `person_id`, the field that identifies a person, and `no_persons_because`"
 
 
 def references_exist(contract: Contract) -> Iterator[Finding]:
@@ -171,7 +171,7 @@ def references_exist(contract: Contract) -> Iterator[Finding]:
 
 
 def units_are_not_mixed(contract: Contract) -> Iterator[Finding]:
-    """Find what would mix units: euros and dollars have no sum."""
+    """Find totals and charts that would add up different units, such as euros and dollars."""
     delivered = {column.name: column for column in contract.columns}
     for index, column in enumerate(contract.column):
         if column.per is not None and (column.per not in delivered or delivered[column.per].type != "text"):
@@ -195,7 +195,7 @@ _MIXED = '{} may add up several currencies. Name the column that holds the curre
 
 
 def _may_mix(column: Column, contract: Contract) -> bool:
-    """Return whether the contract itself says that amounts are in several currencies, and not where each row's stands."""
+    """Return whether the contract suggests that amounts are in several currencies, but doesn't name a column for the currency."""
     if column.per is not None:
         return False
     if column.unit is None:
@@ -212,7 +212,7 @@ def checks_are_whole(contract: Contract) -> Iterator[Finding]:
     counts = Counter(check.id for check in contract.check)
     for index, check in enumerate(contract.check):
         if counts[check.id] > 1:
-            yield f"check[{index}].id", f"{check.id} stands {counts[check.id]} times. Give each check its own id"
+            yield f"check[{index}].id", f"{check.id} appears {counts[check.id]} times. Give each check its own id"
         if (check.each_row is None) == (check.overall is None):
             yield f"check[{index}]", "needs exactly one of each_row and overall"
 

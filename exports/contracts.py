@@ -1,4 +1,4 @@
-"""Reading export contracts: those that ship with Lakeferry, by name, and anybody's, by the path of the file."""
+"""Read export contracts: those that ship with Lakeferry by name, and all others by the path of their file."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from exports.toml_model import BadFile, Rule
 
 
 def parse(text: str, *, name: str, more_rules: tuple[Rule[Contract], ...] = ()) -> Contract:
-    """Raises BadFile with every mistake in `text`."""
+    """Parse a contract. `name` identifies it in messages. Raises BadFile with every mistake in `text`."""
     contract = toml_model.read(Contract, text, (*RULES, *more_rules), name=name)
     return attrs.evolve(contract, sha256=hashlib.sha256(text.encode()).hexdigest())
 
 
 def load(name_or_path: str) -> Contract:
-    """Return a shipped contract by name, or anybody's by the path of its file. Raises BadFile."""
+    """Return a contract by the name of a shipped one or by the path of a .toml file. Raises BadFile."""
     if name_or_path.endswith(".toml"):
         text, path = toml_model.read_text(Path(name_or_path), name_or_path), name_or_path
     else:
@@ -31,7 +31,10 @@ def load(name_or_path: str) -> Contract:
 
 
 def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
-    """Return the rule for a file in exports/: a job is named like the file, and what it publishes like the contract."""
+    """Return the rule that a contract in exports/ has its file's name; other folders have no such rule.
+
+    The job is named after the file, and what it publishes after the contract.
+    """
     if path.resolve().parent.name != "exports":
         return ()
 

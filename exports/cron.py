@@ -1,4 +1,4 @@
-"""Cron expressions as EventBridge Scheduler reads them: whether they are valid, and when they come next and came last."""
+"""Cron expressions of EventBridge Scheduler: whether one is valid, and its next and its previous time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import attrs
 _FIELDS: Final = ("minute", "hour", "day of month", "month", "day of week", "year")
 _MONTHS: Final = tuple("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split())
 _DAYS: Final = tuple("SUN MON TUE WED THU FRI SAT".split())
-#: Days that are tried. Leap days come after eight years at the latest, and then maybe on the wrong day of the week.
-_FURTHEST: Final = 366 * 9
+#: How many days are searched. Two leap days of the same weekday, such as the fifth Sunday of February, are up to 40 years apart.
+_FURTHEST: Final = 366 * 40
 
 
 @attrs.frozen
 class Cron:
-    """`day` returns whether a date is one of the expression's; times are of `zone`."""
+    """A parsed expression. `day` returns whether it includes a date; `hours` and `minutes` are local time in `zone`."""
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
@@ -36,7 +36,7 @@ class Cron:
         return next((time for time in self._times(instant, -1) if time <= instant), None)
 
     def _times(self, start: datetime, step: int) -> Iterator[datetime]:
-        """Yield times from the day before `start` on, or backwards from the day after it: days of two zones overlap."""
+        """Yield times forwards from the day before `start`, or backwards from the day after it."""
         first = start.astimezone(self.zone).date() - timedelta(days=step)
         for number in range(_FURTHEST):
             today = first + timedelta(days=number * step)
@@ -44,9 +44,10 @@ class Cron:
                 yield from self._of_day(today)[::step]
 
     def _of_day(self, day: date) -> list[datetime]:
-        """Return the times of a day: none that clocks skip when they are put forward, one where they are put back.
+        """Return the times of a day in UTC.
 
-        EventBridge Scheduler does so (its user guide, "Daylight saving time").
+        A local time that clocks skip is left out, and one that occurs twice is returned once, as in EventBridge Scheduler
+        (user guide, "Daylight saving time").
         """
         local = (datetime(day.year, day.month, day.day, hour, minute) for hour in self.hours for minute in self.minutes)
         times = ((time, time.replace(tzinfo=self.zone).astimezone(UTC)) for time in local)
@@ -54,7 +55,7 @@ class Cron:
 
 
 def parse(expression: str, zone: str) -> Cron:
-    """Raises ValueError that says all that is wrong with `expression`."""
+    """Parse an expression. Raises ValueError with everything that is wrong with it."""
     parts = expression.split()
     if len(parts) != len(_FIELDS):
         raise ValueError(f"{expression[:60]!r} has {len(parts)} parts, not 6: {', '.join(_FIELDS)}")
@@ -63,7 +64,7 @@ def parse(expression: str, zone: str) -> Cron:
     months, years = _numbers(month, 1, 12, _MONTHS), _numbers(year, 1970, 2199)
     in_month, in_week = _day_of_month(day), _day_of_week(weekday)
     read = (minutes, hours, in_month, months, in_week, years)
-    wrong = [f"{part!r} is no {name}" for name, part, values in zip(_FIELDS, parts, read, strict=True) if not values]
+    wrong = [f"{part!r} is not a valid {name}" for name, part, values in zip(_FIELDS, parts, read, strict=True) if not values]
     if (day == "?") == (weekday == "?"):
         wrong.append("exactly one of day of month and day of week must be ?")
     if wrong or in_month is None or in_week is None:
@@ -76,7 +77,7 @@ def parse(expression: str, zone: str) -> Cron:
 
 
 def problem(expression: str) -> str | None:
-    """Return what is wrong with `expression`, all of it in one sentence."""
+    """Return everything that is wrong with `expression` in one sentence, or None."""
     try:
         parse(expression, "UTC")
     except ValueError as error:
@@ -85,7 +86,7 @@ def problem(expression: str) -> str | None:
 
 
 def _numbers(part: str, least: int, most: int, words: tuple[str, ...] = ()) -> list[int]:
-    """Return the values of a list of `*`, `n` and `n-m`, each with or without `/step`; none if one of them is wrong."""
+    """Return the values of a list of `*`, `n` and `n-m`, each with an optional `/step`. Empty if an item is not valid."""
     values: set[int] = set()
     try:
         for item in part.split(","):
@@ -146,7 +147,7 @@ def _length(day: date) -> int:
 
 
 def _working_day(month: date, day: int) -> date | None:
-    """Return the day from Monday to Friday of the same month that is nearest to its `day`, or None without such a day."""
+    """Return the day from Monday to Friday of the month that is nearest to `day`, or None if the month has no such day."""
     if day > _length(month):
         return None
     wanted = month.replace(day=day)

@@ -1,6 +1,6 @@
-"""The type that Spark gives to an expression, as far as a topic's schema says: None where only Spark knows.
+"""The type of an expression in Spark, derived from a topic's schema; None if only Spark can tell.
 
-Just enough to refuse, before anything runs, what the job would refuse: sums of doubles, numbers as text, and the like.
+This is enough to refuse, before anything runs, what the job would refuse: sums of doubles, numbers in a text column, and so on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sqlglot import exp
 from exports.contract import Column, Personal, decimal_type
 from exports.expressions import CASTS_DOUBLE, SUMS_DOUBLES, WINDOW_FIELDS
 
-#: How Tableflow's tables hold an Avro type, or a field of Kafka's metadata.
+#: The type that an Avro type, or a field of Kafka's metadata, has in Tableflow's tables.
 OF_FIELD: Final = {
     **dict.fromkeys(("int", "long", "kafka_partition", "kafka_offset"), "integer"),
     **dict.fromkeys(("float", "double"), "double"),
@@ -42,7 +42,7 @@ _GENERALISED = {
 
 
 def misfit(column: Column, type_: str | None) -> str | None:
-    """Return why the job would refuse a column whose value has this type, in words; None where it fits or nobody can say yet."""
+    """Return why the job would refuse a column whose value has this type. None if the type fits or is not known yet."""
     if type_ is None or not column.delivered or type_ in _accepted(column, column.personal):
         return None
     if type_ == "nested":
@@ -55,7 +55,7 @@ def misfit(column: Column, type_: str | None) -> str | None:
 
 
 def shortened(column: Column, size: tuple[int, int]) -> str | None:
-    """Return why the job would refuse a column that takes over a decimal of this precision and scale; None where it fits."""
+    """Return why the job would refuse a column that copies a decimal of this precision and scale, or None if it fits."""
     wanted = decimal_type(column.type)
     kept = column.delivered and (column.personal is None or column.personal.treatment == "keep")
     if not kept or wanted is None or size[1] <= wanted[1]:
@@ -99,13 +99,13 @@ def type_of(node: exp.Expr, of_column: Callable[[exp.Column], str | None]) -> st
 
 
 def inexact(tree: exp.Expr, of_column: Callable[[exp.Column], str | None]) -> list[str]:
-    """Return what the job would refuse about doubles, in words: aggregates that sum them, and casts of them to decimals."""
+    """Return messages about what the job would refuse: aggregates that sum doubles, and casts of doubles to decimals."""
     wrong = []
     for node in tree.find_all(exp.Sum, exp.Avg, exp.Cast):
         if type_of(node.this, of_column) == "double":
             if not isinstance(node, exp.Cast):
                 wrong.append(SUMS_DOUBLES)
-            elif type_of(node, of_column) == "decimal" and not node.args.get("safe"):  # try_cast is safe
+            elif type_of(node, of_column) == "decimal" and not node.args.get("safe"):  # "safe" is set for try_cast
                 wrong.append(CASTS_DOUBLE)
     return list(dict.fromkeys(wrong))
 

@@ -1,7 +1,7 @@
-"""Which Spark SQL a contract may use: functions that give the same answer for the same rows, and nothing that reaches out.
+"""The Spark SQL that a contract may use: functions whose result depends only on the rows, without side effects.
 
-An allow list, because Spark's own list has ways to run any Java method (`reflect`), read the clock or roll dice. The
-authoring check (sqlglot) and the job (Spark's own parser) both use this module.
+It is an allow list, because Spark also has functions that run any Java method (`reflect`), read the clock or return random
+numbers. Both `exports.check` (with sqlglot) and the job (with Spark's own parser) use this module.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SCALAR: Final = frozenset(
     """.split()
 )
 
-#: Functions of a group. Those whose answer depends on the order of rows (first, last, collect_list, …) are left out.
+#: Aggregate functions. Those whose result depends on the order of rows (first, last, collect_list, …) are left out.
 AGGREGATE: Final = frozenset(
     "any avg bit_and bit_or bit_xor bool_and bool_or count count_if every max mean min some sum try_avg try_sum".split()
 )
 
-#: Names that expressions see beside the topic's own fields: Kafka's metadata, whatever Tableflow's naming scheme.
+#: The names of Kafka's metadata in expressions, which are the same under both of Tableflow's naming schemes.
 KAFKA_FIELDS: Final = (
     "kafka_topic",
     "kafka_partition",
@@ -45,7 +45,8 @@ KAFKA_FIELDS: Final = (
     "kafka_raw_value",
 )
 
-#: Bounds of the export's window, as timestamps. Not window_start and window_end: tables that Flink aggregates have those.
+#: The bounds of the export's window, as timestamps. They are not called window_start and window_end, because tables with
+#: aggregates from Flink have columns of these names.
 WINDOW_FIELDS: Final = ("export_window_start", "export_window_end")
 
 
@@ -57,18 +58,18 @@ def forbidden(functions: list[str], *, aggregate: bool) -> list[str]:
 
 def why_forbidden(name: str) -> str:
     if name.lower() in AGGREGATE:
-        return f"{name}() speaks of many rows. Use it in `measure`, where an aggregate stands"
+        return f"{name}() is an aggregate function. Use it in the `measure` of a column"
     return f"{name}() is not among the functions a contract may use (docs/reference/expressions.md)"
 
 
-#: What is wrong with an aggregate of doubles, and with a cast of one, in words that follow the expression's name.
+#: Messages about an aggregate of doubles and a cast of a double. They follow the name of the expression.
 SUMS_DOUBLES: Final = "sums doubles, and such a sum depends on the order of rows: cast to decimal inside the aggregate"
 CASTS_DOUBLE: Final = (
-    "casts a double to a decimal, by which NaN and infinity become null: write cast(cast(x as string) as decimal(12,2)), which "
-    "stops the run for them, or try_cast(x as decimal(12,2)), which gives null"
+    "casts a double to a decimal, which turns NaN and infinity into null: write cast(cast(x as string) as decimal(12,2)), which "
+    "stops the run for such a value, or try_cast(x as decimal(12,2)), which gives null"
 )
 
-#: Words that Spark reads as functions without parentheses: they answer differently on each run or for each user.
+#: Words that Spark reads as functions without parentheses. Their results differ between runs or users.
 CLOCK_WORDS: Final = frozenset(
     "current_catalog current_database current_date current_schema current_time current_timestamp current_timezone "
     "current_user localtimestamp now session_user user".split()

@@ -1,6 +1,6 @@
-"""Which line of a TOML text each key stands on. tomllib doesn't say, and a message without a line is half a message.
+"""Find the line of each key in a TOML text, for messages. tomllib doesn't report it.
 
-Only for text that tomllib has accepted: the scanner relies on it being well formed.
+tomllib must have accepted the text before: the scanner relies on it being well formed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _SCALAR = re.compile(r"[^,\]}\s#][^,\]}\n#]*")
 
 
 def key_lines(text: str) -> dict[str, int]:
-    """Map paths like `column[2].type` to line numbers from 1. Tables and list items have one too."""
+    """Map paths like `column[2].type` to line numbers, which start at 1. Tables and list items are included."""
     return _Scanner(text).run()
 
 
@@ -45,7 +45,7 @@ class _Scanner:
         return self._resolve(parts)
 
     def _resolve(self, parts: list[str]) -> str:
-        """Return the path of a header. Below an array of tables it means the latest item."""
+        """Return the path of a header. Below an array of tables, a header belongs to the latest item."""
         path = ""
         for number, part in enumerate(parts):
             path = f"{path}.{part}" if path else part

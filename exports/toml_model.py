@@ -1,8 +1,8 @@
-"""TOML files with a model: every mistake at once, by key and line (and, in toml_schema, a JSON Schema for editors).
+"""Read a TOML file as a model, and report all of its mistakes at once, by key and line.
 
-Export contracts use it, and so do deployment files. A model is a set of attrs classes whose fields are declared with `setting`;
-`read` turns text into an instance and a list of problems. Where a part can't be read, the instance lacks that
-attribute, so that rules about the readable rest still run and their findings come in the same answer.
+Export contracts and deployment files use it. A model is a set of attrs classes whose fields are declared with `setting`. `read`
+returns an instance, or raises BadFile with all problems. If a part can't be read, the instance lacks that attribute, so that
+rules about the rest still run and their problems are reported too. `toml_schema` makes a JSON Schema of a model for editors.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Problem:
 
 @attrs.frozen
 class Form:
-    """What text must look like. `description` completes "must be …" in messages, and the reference of keys shows it."""
+    """The form of a text. `description` completes "must be …" in messages and is shown in the reference documentation."""
 
     pattern: str
     description: str
@@ -72,14 +72,17 @@ def setting(
     maximum: int | None = None,
     check: Callable[[Any], str | None] | None = None,
 ) -> Any:
-    """Declare a field of a model. `name` is the key in the file where Python forbids it; `check` says what is wrong or None."""
+    """Declare a field of a model. `name` is the key in the file if it can't be an attribute's name, such as `from`.
+
+    `check` returns what is wrong with a value, or None.
+    """
     metadata = {"doc": doc, "name": name, "form": form, "minimum": minimum, "maximum": maximum, "check": check}
     given = attrs.Factory(default) if default in (list, dict) else default
     return attrs.field(default=given, metadata=metadata, kw_only=True)
 
 
 def read_text(file: Path, name: str) -> str:
-    """Read the text of a file that messages call `name`. Raises BadFile."""
+    """Return the text of a file. `name` identifies it in messages. Raises BadFile."""
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
@@ -90,7 +93,7 @@ def read_text(file: Path, name: str) -> str:
 
 
 def read(model: type[T], text: str, rules: Iterable[Rule[T]] = (), *, name: str) -> T:
-    """Read `text` (TOML) as `model`. Raises BadFile with all mistakes: of syntax, of form, and of the rules."""
+    """Read `text` (TOML) as `model`. Raises BadFile with a syntax error, or with all wrong keys and values and broken rules."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -110,7 +113,7 @@ def _findings(rule: Rule[T], instance: T, whole: bool) -> list[tuple[str, str]]:
     try:
         return list(rule(instance))
     except AttributeError:
-        # A part that the rule needs could not be read, which is already among the findings.
+        # The rule needs a part that could not be read, which is already one of the problems.
         if whole:
             raise
         return []
@@ -184,7 +187,7 @@ class _Reader(Generic[T]):
         return values
 
     def _structure_map(self, data: Any, kind: Any) -> dict[str, Any]:
-        """Read a table whose keys the author chose; `form` and `check` of the field apply to its values."""
+        """Read a table whose keys the author of the file chooses. The field's `form` and `check` apply to its values."""
         if not isinstance(data, dict):
             raise ValueError(f"must be a table, not {_shown(data)}")
         values = {}
@@ -198,7 +201,7 @@ class _Reader(Generic[T]):
 
     @contextmanager
     def _at(self, part: str) -> Iterator[None]:
-        """Note what is wrong with a key or an item, and go on with the next one."""
+        """Record what is wrong with a key or an item, and continue with the next one."""
         self._path.append(part)
         try:
             yield
@@ -209,7 +212,7 @@ class _Reader(Generic[T]):
 
 
 def join_path(parts: Iterable[str]) -> str:
-    """["column", "[2]", "type"] is column[2].type."""
+    """Join the parts of a path: ["column", "[2]", "type"] becomes column[2].type."""
     return "".join(part if part.startswith("[") else f".{part}" for part in parts).lstrip(".")
 
 
@@ -287,7 +290,7 @@ def setting_name(field: attrs.Attribute[Any]) -> str:
 
 
 def _line(lines: dict[str, int], path: str) -> int:
-    """Return the line of the key, or of the nearest table around it that stands in the file."""
+    """Return the line of the key, or of the nearest enclosing table that is in the file, or 0."""
     while path and path not in lines:
         path = re.sub(r"(\.[^.\[\]]+|\[\d+\]|^[^.\[\]]+)$", "", path)
     return lines.get(path, 0)
@@ -298,5 +301,5 @@ def _syntax_problem(error: tomllib.TOMLDecodeError, text: str) -> Problem:
         return Problem(1, "", "begins with a byte order mark, which TOML doesn't know. Save the file as UTF-8 without it")
     where = re.search(r"\(at line (\d+), column \d+\)", str(error))
     message = re.sub(r"\s*\(at .*\)$", "", str(error))
-    # Without a line, tomllib means the end of the text.
+    # An error without a line is at the end of the text.
     return Problem(int(where[1]) if where else len(text.splitlines()), "", f"not TOML: {message}")

@@ -1,4 +1,4 @@
-"""JSON Schema of a TOML model, for editors that check a file while one types."""
+"""JSON Schema of a TOML model, for editors that check a file while it is written."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The fields of a topic, from its Avro schema: paths, kinds, and which of them are personal.
+"""The fields of a topic, from its Avro schema: their paths, their types, and whether they are personal.
 
-For authors only: neither the job nor a Lambda imports it, and fastavro does not ship.
+It is not for the job or Lambda functions, whose packages don't have fastavro.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, Final
 import attrs
 from fastavro.schema import SchemaParseException, parse_schema
 
-#: Words of field names, in snake case, that speak of a person even where nobody tagged the field.
+#: Words in field names, in snake case, that mark a field as personal even if the schema doesn't tag it.
 PERSONAL_TEXTS: Final = (
     "email e_mail mail iban street address username surname forename firstname lastname fullname first_name last_name "
     "middle_name full_name given_name family_name maiden_name customer_name contact_name user_name holder_name"
 ).split()
-#: The same of values that may also be stored as a number or a time. Digits are no part of a word: ipv4 is ipv.
+#: The same for values that may also be stored as a number or a time. Digits are not part of a word: ipv4 becomes ipv.
 PERSONAL_VALUES: Final = "phone telephone mobile birth birthdate birthday dob ip ipv passport ssn".split()
 _NO_TEXT = re.compile(r"int|long|float|double|decimal|date|uuid|(local-)?time.*")
 
@@ -32,8 +32,10 @@ class BadSchema(Exception):
 
 @attrs.frozen
 class Field:
-    """`kind` is the Avro type or logical type. `path` goes through records, and through branches of a union as if they
-    were fields, for items of an array through `[]`, for values of a map through `{}`.
+    """`kind` is the Avro type or logical type. `tagged` says whether the field, or what contains it, has the tag PII.
+
+    In `path`, a dot precedes a field of a record or a branch of a union, `[]` means the items of an array, and `{}` the values
+    of a map.
     """
 
     path: str
@@ -58,7 +60,7 @@ class TopicSchema:
     fields: dict[str, Field]
 
     def personal_below(self, path: str) -> list[str]:
-        """Return the personal fields that a value of `path` carries: itself, what is inside it, or what it is inside of."""
+        """Return the personal fields among `path` itself, the fields inside it, and the fields that contain it."""
         return [
             field.path
             for field in self.fields.values()
@@ -67,7 +69,7 @@ class TopicSchema:
 
 
 def load(file: Path, topic: str) -> TopicSchema:
-    """Raises BadSchema where the file is missing, is not JSON or is not an Avro record."""
+    """Read a schema file. Raises BadSchema if it is missing, is not JSON or is not an Avro record."""
     try:
         schema = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -89,7 +91,7 @@ def from_avro(schema: Any, topic: str) -> TopicSchema:
 
 
 def _unwrapped(schema: Any) -> Any:
-    """Return the schema as fastavro takes it: Java also takes types and names inside of `{"type": …}`."""
+    """Return the schema in a form that fastavro accepts: Java also accepts types and names inside `{"type": …}`."""
     if isinstance(schema, list):
         return [_unwrapped(branch) for branch in schema]
     if not isinstance(schema, dict):
@@ -105,7 +107,7 @@ def _unwrapped(schema: Any) -> Any:
 
 
 def _below(path: str, schema: Any, tagged: bool) -> Iterator[Field]:
-    """Yield the fields inside what stands at `path`."""
+    """Yield the fields inside the field at `path`."""
     kind = _kind(schema)
     if kind == "record":
         for field in schema["fields"]:
@@ -123,7 +125,7 @@ def _below(path: str, schema: Any, tagged: bool) -> Iterator[Field]:
 def _field(path: str, schema: Any, tagged: bool) -> Iterator[Field]:
     if isinstance(schema, list) and len(some := [branch for branch in schema if branch != "null"]) == 1:
         schema = some[0]
-    if isinstance(schema, str) and schema not in _TYPES:  # all other names are expanded
+    if isinstance(schema, str) and schema not in _TYPES:  # parse_schema expands all other names
         raise BadSchema(f"field {path}: record {schema} contains itself, and a table has no recursive types. Flatten it first")
     own = tagged or _is_tagged(schema)
     yield Field(path, _kind(schema), own, _size(schema))
@@ -151,7 +153,7 @@ def _size(schema: Any) -> tuple[int, int] | None:
 
 
 def _branch(schema: Any) -> str:
-    """Return how Tableflow calls a branch of a union: by its type, or by the last part of its name."""
+    """Return Tableflow's name for a branch of a union: its type, or the last part of its name."""
     name = schema if isinstance(schema, str) else schema.get("name") or _kind(schema)
     return str(name).rpartition(".")[2]
 

@@ -1,6 +1,7 @@
-"""Windows of time: days, ISO weeks, months and quarters between local midnights, half open, so each instant is in exactly one.
+"""Time windows: days, ISO weeks, months and quarters, which begin and end at local midnight.
 
-Code that depends on the kind of window uses `match`, so mypy reports each function that a new kind must extend.
+They are half-open, so each instant is in exactly one window of a kind. Code that depends on the kind uses `match`, so mypy
+reports each function that must be extended for a new kind.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def window_of(day: date, rule: WindowRule) -> Window:
 def window_at(instant: datetime, rule: WindowRule) -> Window:
     """Return the window that an aware `instant` belongs to."""
     window = window_of(instant.astimezone(ZoneInfo(rule.zone)).date(), rule)
-    # A zone that turns its clocks back over midnight shows the old date again for a while after the new day has begun.
+    # If a zone puts its clocks back across midnight, the local date is the old one again for a while after the new day began.
     return next_window(window, rule) if instant >= window.end else window
 
 
@@ -76,7 +77,7 @@ def longest_days(every: Every) -> int:
 
 
 def cron_days(every: Every) -> str:
-    """Return day of month, month and day of week of a cron expression for the day on which windows of a kind end."""
+    """Return day of month, month, day of week and year of a cron expression for the days on which windows of a kind end."""
     match every:
         case "day":
             return "* * ? *"
@@ -103,7 +104,7 @@ def _first_day(day: date, every: Every) -> date:
 
 
 def _next_first_day(first: date, every: Every) -> date:
-    # A month or quarter that is shorter than the longest leaves some days of the next one, which begin with its first day.
+    # After a short month or quarter, this is some days into the next one, so take the first day of that.
     return _first_day(first + timedelta(days=longest_days(every)), every)
 
 
@@ -122,5 +123,5 @@ def _label(first: date, every: Every) -> str:
 
 
 def _midnight(day: date, zone: str) -> datetime:
-    """Return the instant of a local midnight: of the change where a zone skips it, the first where it comes twice."""
+    """Return a local midnight in UTC. If clocks skip it, that is the moment of the change; if it occurs twice, the first time."""
     return datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)).astimezone(UTC)

@@ -1,6 +1,6 @@
-"""Groups instead of lines, none of them so small that it speaks of single people.
+"""Group lines, and suppress groups that are so small that they could reveal something about single people.
 
-Events are grouped too, by outcome, so that counts still add up at the end.
+Events are grouped too, by outcome, so that their counts still add up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NEXT = "$next_smallest"
 
 
 def lines_and_events(lines: DataFrame) -> DataFrame:
-    """Double each row that counts an event: once as its line, once as the event. Lines then carry no outcome."""
+    """Duplicate each row that counts an event: one row for its line, one for the event. Rows of lines then have no outcome."""
     both = F.when(F.col(outcomes.OUTCOME).isNull(), F.array(F.lit(False))).otherwise(F.array(F.lit(False), F.lit(True)))
     rows = lines.withColumn(_IS_EVENT, F.explode(both))
     event = F.col(_IS_EVENT)
@@ -33,12 +33,12 @@ def lines_and_events(lines: DataFrame) -> DataFrame:
 
 
 def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measures: dict[str, Column]) -> DataFrame:
-    """Return one row a group of delivered lines, and rows that count events and lines left out."""
+    """Return one row for each group of delivered lines, and rows that count the events and the lines that are left out."""
     delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
     person_id = contract.aggregate.person_id if contract.aggregate else None
     counted = _count_people(F.col(person_id)) if person_id else F.lit(None).cast("bigint")
-    # Measures see nothing but delivered lines: a filter may be what keeps them from dividing by zero. In the other groups all
-    # fields are null, so that a measure could divide by a count of 0; it isn't computed there.
+    # Measures get only fields of delivered lines, because a filter may be what prevents a division by zero. In other groups all
+    # fields are null and a measure could divide by a count of 0, so it isn't computed there.
     guarded = {name: F.when(delivered, F.col(name)) for name in rows.columns if not name.startswith("$")}
     is_event = F.col(_IS_EVENT)
     return (
@@ -58,13 +58,13 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
 
 
 def _count_people(id_: Column) -> Column:
-    """Count ids. Spellings of one id are one person, and a blank is nobody: to count too few shows less, not more."""
+    """Count ids, ignoring case, white space around them, and blank ids. A count that is too low suppresses more, never less."""
     spelling = F.lower(F.btrim(id_.cast("string"), F.lit(" \t\r\n")))
     return F.countDistinct(F.when(spelling != "", spelling))
 
 
 def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame:
-    """Marks groups of fewer people than the rule allows, and where that is one group alone, the next smallest too.
+    """Mark groups with fewer people than the rule allows. If that is only one group, mark the next smallest too.
 
     Runs a query on `groups`, which should be cached.
     """
@@ -75,7 +75,7 @@ def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame
     if groups.filter(small).limit(2).count() == 1:
         group = F.struct(_PERSONS, *keys)
         next_smallest = groups.filter(shown & ~small).agg(F.min(group).alias(_NEXT))
-        # Spark compares the groups: Python would change bytes that are no UTF-8.
+        # Spark compares the groups, because Python would change bytes that are not valid UTF-8.
         groups = groups.crossJoin(F.broadcast(next_smallest))
         small = small | shown & group.eqNullSafe(F.col(_NEXT))
     state = F.when(small, outcomes.SUPPRESSED).otherwise(F.col(outcomes.LINE_STATE))

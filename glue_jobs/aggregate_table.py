@@ -1,7 +1,7 @@
-"""Aggregates kept as an Iceberg table of ours: one row a group and window, and each row says which run published it.
+"""Aggregates in an Iceberg table of Lakeferry: one row for each group and window, with the id of the run that published it.
 
-The manifest decides what is visible; the table follows it. The next run completes what a run that died between the two left,
-and a slow run can't put old rows back: the commit is refused where anybody touched the window since the manifest was read.
+The manifest decides what is visible, and the table follows it. If a run dies between the two, the next run updates the table.
+A slow run can't restore old rows: Iceberg refuses the commit if the window was changed since the manifest was read.
 """
 
 from __future__ import annotations
@@ -42,14 +42,17 @@ class AggregateTable:
         return f"{self.database}.{self.contract.name}"
 
     def published_runs(self, windows: list[str]) -> dict[str, str] | None:
-        """Return the run that published each of these windows that the table has, by label; None where there is no table."""
+        """Return the id of the run that published each of these windows, if the table has it, by label. None without a table."""
         if not self._exists():
             return None
         rows = self.spark().table(self._identifier).filter(F.col("window").isin(windows))
         return {row["window"]: row["run_id"] for row in rows.select("window", "run_id").distinct().collect()}
 
     def write(self, location: WindowLocation, window: Window, visible: Manifest, groups: DataFrame) -> None:
-        """Brings the window's rows to what `visible` says, unless another run's manifest is visible by now."""
+        """Replace the window's rows with those of the manifest `visible`, unless another run's manifest is visible by now.
+
+        Raises SourceProblem if other writers keep changing the table.
+        """
         self._create()
         rows = self._rows(groups, window, visible["run_id"])
         for _ in range(_ATTEMPTS):
@@ -61,7 +64,7 @@ class AggregateTable:
                 return
             try:
                 rows.writeTo(self._identifier).options(**options).overwrite(F.col("window") == location.window)
-            except (PySparkException, Py4JJavaError) as error:  # PySpark passes on what it has no class for
+            except (PySparkException, Py4JJavaError) as error:  # Py4JJavaError: PySpark has no class for the error
                 if "ValidationException" not in str(error) and "CommitFailedException" not in str(error):
                     raise
             else:
@@ -76,9 +79,9 @@ class AggregateTable:
         return self.spark().catalog.tableExists(self._identifier)
 
     def _since_now(self) -> dict[str, str]:
-        """Return options that refuse the commit where the window changes after this moment."""
+        """Return options with which Iceberg refuses the commit if the window changes after this moment."""
         options = {"isolation-level": "serializable"}
-        with suppress(SourceProblem):  # without a snapshot yet, Iceberg compares with all that come
+        with suppress(SourceProblem):  # without a snapshot, Iceberg validates against all commits
             options["validate-from-snapshot-id"] = str(pin(self.services, self.database, self.contract.name).snapshot_id)
         return options
 
@@ -91,7 +94,7 @@ class AggregateTable:
             "run_id": F.lit(run_id),
         }
         columns = {column.name: F.col(column.name) for column in self.contract.columns}
-        # The table keeps columns that the contract no longer has, for the windows of that time.
+        # The table keeps columns that the contract no longer has, because older windows have them.
         former = [field for field in self.spark().table(self._identifier).schema if field.name not in about | columns]
         gone = {field.name: F.lit(None).cast(field.dataType) for field in former}
         return shown.select(*[value.alias(name) for name, value in (about | columns | gone).items()]).coalesce(1)
@@ -108,7 +111,7 @@ class AggregateTable:
         self._evolve(wanted)
 
     def _evolve(self, wanted: dict[str, str]) -> None:
-        """Adds columns that the contract has gained. Raises SourceProblem where one has changed its type."""
+        """Add columns that are new in the contract. Raises SourceProblem if a column has another type in the table."""
         existing = {field.name: field.dataType.simpleString() for field in self.spark().table(self._identifier).schema}
         differing = [
             f"{name} is {existing[name]}, not {type_}" for name, type_ in wanted.items() if existing.get(name, type_) != type_
@@ -124,7 +127,7 @@ class AggregateTable:
 
 
 def holds(published: dict[str, str] | None, manifest: Manifest) -> bool:
-    """Return whether the table has the manifest's window as its run published it. A window without rows has none there."""
+    """Return whether the table has the rows of the manifest's run. A window without rows has none in the table either."""
     if published is None:
         return False
     run_id = published.get(manifest["window"]["label"])

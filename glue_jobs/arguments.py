@@ -19,8 +19,8 @@ _JOB_RUN_ID = "JOB_RUN_ID"
 
 @attrs.frozen
 class Arguments:
-    """`as_of` is in UTC. `table` is empty where the contract's topic names it, `first_day` None where the contract does,
-    `job_run_id` None outside Glue."""
+    """`as_of` is in UTC. `table` is empty if it has the name of the contract's topic, `first_day` is None if the contract's day
+    applies, and `job_run_id` is None outside Glue."""
 
     export: str
     as_of: datetime
@@ -39,7 +39,7 @@ class Arguments:
 
 
 def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
-    """Raises BadInput. Arguments that aren't ours (Glue adds some) are passed over."""
+    """Raises BadInput with all mistakes. Unknown arguments are ignored, because Glue adds some."""
     values = dict(DEFAULT_ARGUMENTS) | _pairs(argv)
     mistakes = [f"--{name} is missing ({ARGUMENTS[name]})" for name in REQUIRED_ARGUMENTS if not values.get(name)]
     as_of = _instant(values.get("as-of", ""), now, mistakes)
@@ -85,7 +85,7 @@ def _instant(text: str, now: datetime, mistakes: list[str]) -> datetime | None:
     try:
         local = datetime.fromisoformat(text)
         instant = local.astimezone(UTC)
-    except (ValueError, OverflowError):  # in the years 1 and 9999 an offset may lead out of the calendar
+    except (ValueError, OverflowError):  # in the years 1 and 9999, an offset may exceed the calendar
         mistakes.append(f"--as-of {text!r} is not a time; write it like 2026-11-16T06:00:00Z")
         return None
     if local.tzinfo is None:

@@ -1,4 +1,4 @@
-"""The contract's columns as expressions: where each value comes from, its type, and what is left of personal data."""
+"""The contract's columns as expressions: where each value comes from, its type, and how personal data is treated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def raw(column: Column) -> Expression:
 
 
 def type_mismatches(columns: list[Column], types: StructType) -> list[str]:
-    """Return, in words, columns whose value does not fit the contract's type. `types` is what Spark says of `raw`."""
+    """Return a message for each column whose value does not fit the contract's type. `types` are Spark's types of `raw`."""
     problems = []
     for column in columns:
         if wrong := _mismatch(column, types[column.name].dataType):
@@ -42,9 +42,10 @@ def type_mismatches(columns: list[Column], types: StructType) -> list[str]:
 
 
 def treated(column: Column, value: Expression, spark_type: DataType, key: bytes) -> Expression:
-    """Return the value as it may leave, in the contract's type. Raises ValueError for a column to hash without a valid key.
+    """Return the value as it is exported, in the contract's type. Raises ValueError for a column to hash without a valid key.
 
-    `value` is the column's raw value. An expression's is null where nothing is delivered, because hashing gets every row's.
+    `value` is the column's raw value. That of an expression must be null in rows that are not delivered, because hashing
+    evaluates it for every row.
     """
     value = _finite(value, column, spark_type)
     personal = column.personal
@@ -58,18 +59,18 @@ def treated(column: Column, value: Expression, spark_type: DataType, key: bytes)
 
 
 def may_fail(column: Column, spark_type: DataType) -> bool:
-    """Return whether `treated` may meet a value that stops the run: expressions do, and numbers that a decimal can't hold."""
+    """Return whether `treated` may fail on a value: an expression may, and a number may not fit the column's decimal type."""
     narrows = decimal_type(column.type) is not None and spark_type.simpleString() != column.type
     return column.expression is not None or narrows
 
 
 def cast_to(value: Expression, type_: str) -> Expression:
-    """Cast under ANSI rules: what doesn't fit is an error, not a null."""
+    """Cast under ANSI rules: a value that doesn't fit is an error, not a null."""
     return value.cast({"text": "string", "integer": "bigint"}.get(type_, type_))
 
 
 def _finite(value: Expression, column: Column, type_: DataType) -> Expression:
-    """Spark turns NaN and infinity into null on the way to a decimal; an export says so instead."""
+    """Make NaN and infinity an error. Spark would turn them into null in a cast to a decimal."""
     if not isinstance(type_, DoubleType | FloatType):
         return value
     message = F.lit(f"column {column.name}: NaN or infinity is no number that a file can carry")
@@ -133,7 +134,7 @@ def _fits(column: Column, spark_type: DataType) -> bool:
         }
         return isinstance(spark_type, wanted[column.type])
     if isinstance(spark_type, DecimalType):
-        # A field must not lose digits; an expression rounds half up, which its author asked for by the type.
+        # A field must not lose digits. An expression is rounded half up, which its author requests with the type.
         return spark_type.scale <= size[1] or column.field is None
     if isinstance(spark_type, DoubleType | FloatType):
         return column.measure is None

@@ -1,6 +1,6 @@
-"""What stacks, the local run and the job agree on: versions, jars and Spark settings.
+"""What stacks, local runs and the job share: versions, jars, arguments and Spark settings.
 
-Standard library only: `stacks` and `lakeferry.local.bootstrap` read this without Spark or boto3 installed.
+It imports only the standard library, because `stacks` and `lakeferry.local.bootstrap` import it without Spark or boto3.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Final, NamedTuple
 
-#: Of this package.
+#: The version of this package.
 VERSION: Final = "0.1.0"
 
 JAVA_VERSION: Final = 17
 
-#: How files of code end: modules, and the report's template and style.
+#: File name extensions of code: modules, and the report's template and style sheet.
 CODE: Final = (".py", ".j2", ".css")
-#: What only authors of contracts and schemas need: it imports parsers that neither the job nor a function has.
+#: Modules that only authors of contracts and schemas need. They import parsers that the job and Lambda functions don't have.
 NOT_SHIPPED: Final = ("exports/check.py", "exports/expression_types.py", "exports/topic_schema.py")
 
 #: The Spark catalog under which the job sees the AWS Glue Data Catalog.
@@ -27,7 +27,7 @@ CATALOG: Final = "lake"
 
 
 class Jar(NamedTuple):
-    """A jar of Maven Central that Glue has on board and a laptop must fetch; `sha512` is of the file, in hex."""
+    """A jar of Maven Central. Glue provides it, and a local run downloads it. `sha512` is the file's hash in hex."""
 
     group: str
     artifact: str
@@ -40,7 +40,7 @@ class Jar(NamedTuple):
 
 
 class Release(NamedTuple):
-    """A version of AWS Glue, and what it brings (AWS Glue release notes)."""
+    """A version of AWS Glue and the versions that it provides (AWS Glue release notes)."""
 
     glue: str
     spark: str
@@ -99,21 +99,21 @@ RELEASES: Final = {
         ),
     )
 }
-#: That of a deployment file that names none. A clone's .venv has its Python and Spark.
+#: The release if the deployment file names none. The .venv of a clone has its Python and Spark.
 DEFAULT_RELEASE: Final = RELEASES["5.1"]
 
-#: Under which names the job's driver and the stacks speak of arguments: `--name value` on the command line of Glue.
+#: Names and descriptions of the job's arguments, for the job's driver and the stacks: `--name value` on the command line.
 ARGUMENTS: Final = {
     "export": "name of a shipped contract, or the path of a .toml file",
     "as-of": "the instant up to which windows count as closed, ISO 8601 with an offset",
     "database": "Glue database of the Tableflow tables: the Kafka cluster's id, lkc-…",
     "bucket": "bucket that receives the files",
-    "prefix": "where in the bucket, without a slash at the end",
+    "prefix": "prefix of all keys in the bucket, without a slash at the end",
     "warehouse": "s3://… for Lakeferry's own tables",
     "aggregates-database": "Glue database for aggregates that are kept as tables",
     "pseudonym-secret": "name or ARN of the secret with the pseudonymisation key",
-    "time-limit-minutes": "how long this run may take; after that it counts as dead",
-    "table": "table to read where its name is not the topic's",
+    "time-limit-minutes": "how long this run may take; after that, it is considered dead",
+    "table": "table to read if its name is not the topic's",
     "first-day": "YYYY-MM-DD: windows from this day on, instead of from the contract's",
     "dry-run": "true to compute and check, and to publish nothing",
     "accept-fewer-events": "true to publish a window again although events of its published file are no longer in the table",
@@ -131,51 +131,50 @@ DEFAULT_ARGUMENTS: Final = {
     "accept-fewer-events": "false",
 }
 
-#: Settings of every session, everywhere: Glue, the embedded Glue, a laptop and tests get them through `--conf` and add only
-#: a master, jars, memory and an end point. No value holds a blank: Glue splits what it gets as `--conf`, and AWS does not
-#: document how.
+#: Settings of every session: Glue, the embedded Glue, a laptop and tests get them through `--conf` and add only a master, jars,
+#: memory and an endpoint. No value contains a space: Glue splits its `--conf` argument, and AWS does not document how.
 SPARK_SETTINGS: Final = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
     f"spark.sql.catalog.{CATALOG}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
     f"spark.sql.catalog.{CATALOG}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-    # Tableflow names the Glue database like the Kafka cluster, with a hyphen, which Iceberg's check refuses.
+    # Tableflow names the Glue database after the Kafka cluster. The name has a hyphen, which Iceberg's validation refuses.
     f"spark.sql.catalog.{CATALOG}.glue.skip-name-validation": "true",
-    # Iceberg would remember a table for 30 s and more: a run in a session that has just read it would not find its snapshot.
+    # Iceberg would cache a table for 30 s or more, and a run in a session that has just read it would not find its snapshot.
     f"spark.sql.catalog.{CATALOG}.cache-enabled": "false",
-    # Iceberg 1.10 remembers equality deletes with their columns in the order of the first read. Another order, as another
-    # choice of columns brings it, finds nothing in them, and deleted rows are back.
+    # Iceberg 1.10 caches equality deletes with their columns in the order of the first read. A query that selects other columns
+    # may have another order. It then finds no match in the cache, and deleted rows reappear.
     "spark.sql.iceberg.executor-cache.enabled": "false",
-    # Each manifest is read once, for the listing of files and for the rows.
+    # Each Iceberg manifest is read only once, for both the listing of files and the rows.
     f"spark.sql.catalog.{CATALOG}.io.manifest.cache-enabled": "true",
-    # The same answer in every zone and locale; errors instead of nulls and wrapped numbers.
+    # The same result in every time zone and locale, and errors instead of nulls and numeric overflow.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.caseSensitive": "true",
-    # The same answer from Spark 3.5 and 4: cases of letters as Java 17 has them, the replacement character for bytes that are no
-    # text, all of Java's charsets, decimals of two types with the digits of both after the point, and dates by one parser.
+    # The same result in Spark 3.5 and 4: case mapping of Java 17, the replacement character for malformed bytes, all charsets of
+    # Java, a common type of two decimals that keeps the decimal places of both, and one date parser.
     "spark.sql.icu.caseMappings.enabled": "false",
     "spark.sql.legacy.codingErrorAction": "true",
     "spark.sql.legacy.javaCharsets": "true",
     "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "true",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
-    # Java compiles no method over 8,000 bytes of bytecode, and interpreting one is ten times slower. Spark then generates
-    # a method for each operator instead of one for a whole stage.
+    # Java does not compile methods of more than 8,000 bytes of bytecode, and interpreting one is ten times slower. Above this
+    # limit, Spark generates a method for each operator instead of one for a whole stage.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # A task writes parts of the file: two at once would be waste at best.
+    # A task uploads parts of the file, so a second, speculative attempt would be a waste at best.
     "spark.speculation": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
-    # The job counts its partitions itself, because parts of a file are numbered by them, and sees no skew that it could split.
-    # Replanning after each shuffle then only costs time.
+    # The job chooses the number of partitions itself, because it numbers the parts of a file by partition. There is no skew that
+    # adaptive execution could split, so planning again after each shuffle would only cost time.
     "spark.sql.adaptive.enabled": "false",
-    # Spark logs the values that an expression failed on. The job names causes itself, without values.
+    # Spark logs the values on which an expression failed. The job logs the cause itself, without values.
     "spark.log.level": "FATAL",
-    # `spark.log.level` reaches the driver only. Executors take a configuration that is in Spark's own jars and has
-    # its level from a system property, so no file must reach them before they log.
+    # `spark.log.level` only affects the driver. Executors use a Log4j configuration that is in Spark's own jars and takes its
+    # level from a system property, so no file has to be sent to them before they log.
     "spark.executor.defaultJavaOptions": "-Dlog4j2.configurationFile=beeline-log4j2.properties",
     "spark.executor.extraJavaOptions": "-Dhive.log.level=FATAL",
-    # Case beyond ASCII follows the language of the machine: in Turkish, I is not the capital of i.
+    # Case mapping depends on the language of the machine: in Turkish, I is not the upper case of i.
     "spark.executorEnv.LC_ALL": "C.UTF-8",
     "spark.executorEnv.TZ": "UTC",
     "spark.driver.defaultJavaOptions": "-Duser.language=en",
@@ -184,7 +183,7 @@ SPARK_SETTINGS: Final = {
 
 
 def spark_settings(warehouse: str) -> dict[str, str]:
-    """Return the settings of a session. `warehouse` (s3://…) is where Lakeferry's own tables go."""
+    """Return the settings of a session. `warehouse` (s3://…) is the location of Lakeferry's own tables."""
     return SPARK_SETTINGS | {f"spark.sql.catalog.{CATALOG}.warehouse": warehouse}
 
 

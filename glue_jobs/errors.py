@@ -1,12 +1,12 @@
-"""Every error of an export, and how exceptions of Spark, Iceberg and executors become one.
+"""The errors of an export, and how exceptions of Spark, Iceberg and executors are translated into them.
 
 ExportError            code, what happened and why, what to do
 ├── BadInput           arguments or contract                        exit code 2
 ├── SourceProblem      the table is missing, not ready or changed   exit code 1
-├── DataProblem        what a window holds can't be exported        exit code 1
+├── DataProblem        the data of a window can't be exported       exit code 1
 ├── Blocked            a check or the scan for personal data        exit code 7
 ├── StorageProblem     S3, Glue or Secrets Manager refused          exit code 1
-└── Inconsistent       numbers that must agree don't; our fault     exit code 1
+└── Inconsistent       counts or checksums that must agree differ   exit code 1
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class SourceProblem(ExportError):
 
 
 class DataProblem(ExportError):
-    """What a window holds stops its export: a value, or how much it is."""
+    """The data of a window can't be exported, for example because of a value or the amount of data."""
 
 
 class Blocked(ExportError):
-    """A check or the scan for personal data kept the file back."""
+    """A check or the scan for personal data prevents the file from being published."""
 
     exit_code = 7
 
 
 class StorageProblem(ExportError):
-    """A service of AWS refused or failed for good."""
+    """An AWS service refused a request, or still failed after retries."""
 
 
 class Inconsistent(ExportError):
@@ -62,10 +62,10 @@ _CAST: tuple[type[ExportError], str, str, str] = (
     DataProblem,
     "EXP-CAST",
     "a text can't be read as the number or date that an expression wants",
-    "Use try_cast() and treat what can't be read",
+    "Use try_cast(), which gives null for such a text",
 )
 
-#: (pattern in what was thrown, kind, code, what, remedy); the first that fits counts.
+#: (pattern in the exception's text, class, code, what, remedy). The first match is used.
 _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
     (
         r"Cannot find snapshot with ID|NotFoundException: Location does not exist|NoSuchKeyException",
@@ -82,7 +82,7 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "Change the contract to the field's new name, which it can read after the table's next commit, or put the field back",
     ),
     (
-        # Checks are analysed on a row of Spark's own, and all other expressions on the table.
+        # Checks are analysed on `spark.range(1)`, and all other expressions on the table.
         r"(?s)(UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT|cannot be resolved).*\+- Range \(",
         BadInput,
         "EXP-EXPRESSION",
@@ -187,14 +187,14 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         r"botocore\.exceptions|ClientError|SdkClientException|S3Exception|GlueException",
         StorageProblem,
         "EXP-AWS-FAILED",
-        "AWS failed a read or a write in a task, also after retries",
+        "a read or a write in a task failed in AWS, even after retries",
         "Run again; nothing was published",
     ),
 )
 
 
 def translated(error: BaseException) -> ExportError:
-    """Return what Spark, Iceberg or an executor threw as an ExportError: the cause in a sentence, no value of the data."""
+    """Translate an exception of Spark, Iceberg or an executor into an ExportError: the cause in a sentence, without data."""
     if isinstance(error, ExportError):
         return error
     text = f"{type(error).__name__}: {error}"
@@ -209,7 +209,7 @@ def translated(error: BaseException) -> ExportError:
 
 
 def _where(text: str, code: str) -> str:
-    """Return the column that Spark names, which is the author's word and no data."""
+    """Return the column that Spark names. The name comes from the contract and is not data."""
     if code in ("EXP-SCHEMA-CHANGED", "EXP-EXPRESSION") and (
         name := re.search(
             r"with name `([^']+?)` cannot be resolved|No such struct field `([^`]+)`|Cannot find field '([^']+)'", text
@@ -222,7 +222,7 @@ def _where(text: str, code: str) -> str:
 
 
 def log_cause(error: BaseException) -> None:
-    """Log where an error came from: classes and frames. Its text may quote the rows that it failed on, so it stays out."""
+    """Log the classes and stack frames of an error, but not its text, which may contain the rows on which it failed."""
     frames = "".join(traceback.format_tb(error.__traceback__))
     java = list(dict.fromkeys(_JAVA_CLASS.findall(str(error))))
     _LOG.error("%s from %s\n%s", type(error).__name__, ", ".join(java) or "Python", frames)

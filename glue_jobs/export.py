@@ -1,4 +1,4 @@
-"""The script that Glue starts, and the same one that runs locally: publish every closed window that needs it.
+"""Publish every closed window that needs it. This is the script of the Glue job and of local runs.
 
 `python -m glue_jobs.export --export weekly_sales --as-of 2026-11-16T06:00:00Z --database lkc-… --bucket …`
 """
@@ -39,7 +39,7 @@ _CANCELLED = ExportError("EXP-CANCELLED", "the run was stopped", "Run again; not
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the exit code; 0 also where a window has to wait. The record of the run says what happened."""
+    """Run an export and return the exit code, which is 0 also if a window has to wait. The run's record has the details."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
     try:
         record = run(arguments.parse(sys.argv[1:] if argv is None else argv, now=runs.utc_now()))
@@ -56,9 +56,9 @@ def log_phase(window: str, phase: str) -> None:
 def run(
     args: Arguments, *, spark: SparkSession | None = None, on_phase: OnPhase = log_phase, clock: Clock = runs.utc_now
 ) -> RunRecord:
-    """Run an export, in `spark` where a session already runs.
+    """Run an export, in the session `spark` if there is one.
 
-    Raises ExportError if the run can't start; errors of single windows are in the record.
+    Raises ExportError if the run as a whole fails. Errors of single windows are in the record.
     """
     try:
         contract = contracts.load(args.export)
@@ -99,7 +99,7 @@ def run(
         _export_windows(context)
     except BaseException as thrown:
         error = errors.translated(thrown) if isinstance(thrown, Exception) else _CANCELLED
-        with suppress(ExportError):  # what went wrong first is what counts
+        with suppress(ExportError):  # the first error is the one to report
             _end(record, bucket, clock, error)
         if error is _CANCELLED or error is thrown:
             raise
@@ -110,13 +110,13 @@ def run(
 
 
 def exit_code(record: RunRecord) -> int:
-    """Return the worst of what happened to the windows."""
+    """Return the highest exit code of the windows, or 0."""
     return max((window.get("exit_code", 0) for window in record.windows), default=0)
 
 
 @attrs.frozen
 class Plan:
-    """`windows` in the order in which to work on them; `remaining` is how many missing ones this run does not try."""
+    """`windows` are in the order of processing. `remaining` is the number of missing windows that this run does not try."""
 
     windows: list[Window]
     remaining: int
@@ -131,16 +131,16 @@ def plan(
     tried: Mapping[str, str],
     unfinished: Container[str] = (),
 ) -> Plan:
-    """Return windows in the order in which the run takes them.
+    """Return windows in the order in which the run processes them.
 
-    The one that closed last comes first, so that nothing older can delay it. Then come missing windows, oldest first;
-    published ones that late events may still change; and those that failed when an earlier run tried them, least recently
-    tried first. A window that fails in each run, or ends it, delays no others.
+    The window that closed last comes first, so that no older one can delay it. Then come missing windows, oldest first;
+    published windows that late events may still change; and windows that failed in an earlier run, least recently tried
+    first. So a window that fails in each run, or ends each run, does not delay others.
 
-    `unfinished` holds published windows that are taken however old they are (`runs.unfinished`).
-    `published` and `skipped` hold labels of windows that have a manifest, or were empty and need none. `tried` holds the
-    id of the run that last tried a window, in vain. `max_backfill` limits missing windows that are new, and separately those
-    that were tried before.
+    `published` has the labels of windows with a manifest, and `skipped` those of windows that were empty and need none.
+    `tried` has the id of the run that last tried a window and failed. `unfinished` has published windows that are processed
+    regardless of their age (`runs.unfinished`). `max_backfill` limits the missing windows that were never tried and,
+    separately, those that were.
     """
     closed = list(closed_windows(rule, as_of))
     last, earlier = closed[-1:], closed[:-1]
@@ -173,10 +173,10 @@ def _export_windows(run: RunContext) -> None:
 
 
 def _export_or_explain(run: RunContext, window: Window) -> dict[str, Any]:
-    """Return the window's document, also where it failed."""
+    """Export a window and return its document for the run's record, also if it failed."""
     try:
         return export_window(run, window)
-    except Exception as thrown:  # Spark and boto3 throw many kinds
+    except Exception as thrown:  # Spark and boto3 raise many classes
         error = errors.translated(thrown)
         if error is not thrown:
             errors.log_cause(thrown)
@@ -205,6 +205,6 @@ def _end(record: RunRecord, bucket: Bucket, clock: Clock, error: ExportError | N
 
 
 if __name__ == "__main__":
-    # AWS doesn't document that Glue takes an exit with 0 for success, so the script just ends.
+    # AWS doesn't document that Glue treats sys.exit(0) as a success, so the script just ends.
     if code := main():
         sys.exit(code)

@@ -1,7 +1,7 @@
-"""The job's own check of a contract's expressions, by Spark's parser: anybody may write a contract.
+"""The job's own check of a contract's expressions with Spark's parser, because anybody may write a contract.
 
-`exports.check` finds more, and earlier; this one decides, because it asks the engine that will run them. What the parser
-makes of an expression must consist of known kinds of nodes only, so that a way to call code which is not listed is refused.
+`exports.check` finds more, and earlier. This check is decisive, because it uses the engine that runs the expressions. A parsed
+expression may contain only the listed classes of nodes, so that an unknown way to call code is refused.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from exports.expressions import CASTS_DOUBLE, CLOCK_WORDS, SUMS_DOUBLES, WINDOW_
 from glue_jobs import columns
 from glue_jobs.errors import BadInput, SourceProblem
 
-#: Classes of Spark's unresolved expressions: operators, literals, fields, calls by name (whose names are checked),
-#: and the functions that have a syntax of their own.
+#: Classes of Spark's unresolved expressions: operators, literals, fields, function calls (whose names are checked),
+#: and functions with their own syntax.
 _ALLOWED = frozenset(
     """
     Add Alias And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CaseWhen Cast Concat CreateNamedStruct Divide EqualNullSafe
@@ -32,24 +32,24 @@ _ALLOWED = frozenset(
     UnaryPositive UnresolvedAttribute UnresolvedExtractValue UnresolvedFunction UnresolvedNamedLambdaVariable
     """.split()
 )
-#: The operator, which Spark 4 parses as a call of a function.
+#: Spark 4 parses the operator BETWEEN as a function call.
 _BETWEEN = ["between"]
 _SUBQUERIES = {"InSubquery", "ListQuery", "ScalarSubquery", "Exists"}
 _WHY_REFUSED = dict.fromkeys(_SUBQUERIES, "a subquery is not allowed: an export reads one table") | {
     "WindowExpression": "a window function is not allowed: use [deduplicate] or an aggregate",
-    "UnresolvedStar": "name columns one by one: what isn't named doesn't leave",
-    "UnresolvedRegex": "name columns one by one: what isn't named doesn't leave",
+    "UnresolvedStar": "name columns one by one: a field that isn't named is never exported",
+    "UnresolvedRegex": "name columns one by one: a field that isn't named is never exported",
     "ExpressionWithUnresolvedIdentifier": "IDENTIFIER() is not allowed: write the name of the field or function itself",
 }
 _TIMES = {"date", "timestamp", "timestamp_ntz"}
-#: A typed literal as it must be written. The words that Spark takes for the clock begin with a letter.
+#: The required form of a typed literal. The words that Spark replaces with the current time begin with a letter.
 _FIXED_TIME = re.compile(r"\w+\s*(['\"])\s*[-+]?[0-9][^'\"\\]*\1")
 
 
 def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
-    """Return the fields of the source that the contract's expressions name, as they write them.
+    """Return the source fields that the contract's expressions name, as written there.
 
-    Raises BadInput with every expression that doesn't parse or uses what a contract may not.
+    Raises BadInput with every expression that doesn't parse or uses something that a contract may not use.
     """
     fields: list[str] = []
     mistakes: list[str] = []
@@ -70,23 +70,23 @@ def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
 
 
 def require_no_clock(contract: Contract, lines: DataFrame) -> None:
-    """Raises BadInput where Spark would replace a text by the time of the run, as in `ordered_at < 'now'`.
+    """Raises BadInput if Spark would replace a text with the time of the run, as in `ordered_at < 'now'`.
 
-    It does so wherever it casts a constant text to a date or a timestamp, which only its analyser knows. `lines` are the
+    Spark does so wherever it casts a constant text to a date or a timestamp, and only its analyser knows where. `lines` are the
     exploded events before any filter.
     """
     if labels := [label for label, frame in _analysed(contract, lines) if _reads_clock(frame)]:
         raise BadInput(
             "EXP-EXPRESSION",
-            f"{', '.join(labels)}: a text such as 'now' or 'today' is compared with a time or cast to one, so the same rows "
-            "would differ from run to run",
+            f"{', '.join(labels)}: a text such as 'now' or 'today' is compared with a time or cast to one, so the result "
+            "would differ between runs",
             f"Write the time in digits, or use {' and '.join(WINDOW_FIELDS)}",
         )
 
 
 def require_exact(contract: Contract, lines: DataFrame) -> None:
-    """Raises SourceProblem for each sum of doubles, which depends on the order of rows, and for each cast of a double to a
-    decimal, by which NaN and infinity become null. `lines` are the exploded events before any filter.
+    """Raises SourceProblem with each sum of doubles, which depends on the order of rows, and each cast of a double to a decimal,
+    which turns NaN and infinity into null. `lines` are the exploded events before any filter.
     """
     problems = []
     for label, frame in _analysed(contract, lines):
@@ -119,13 +119,13 @@ def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
         elif kind == "UnresolvedFunction" and names != _BETWEEN:
             yield from (why_forbidden(name) for name in forbidden([".".join(names)], aggregate=measure))
         elif kind == "UnresolvedAttribute" and len(names) == 1 and names[0].lower() in CLOCK_WORDS:
-            yield f"{names[0]} changes with time or user, so the same rows would differ"
+            yield f"{names[0]} changes with time or user, so the result would differ between runs"
 
 
 def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterator[str]:
-    """Yield what is wrong with times that aren't written in digits.
+    """Yield a message for each date or timestamp literal that isn't written in digits.
 
-    The parser itself replaces TIMESTAMP 'now' by the present moment, so only the text of the expression still has the word.
+    The parser replaces TIMESTAMP 'now' with the current time, so only the text of the expression still has the word.
     """
     if not any(_kind(node) == "Literal" and node["dataType"] in _TIMES for node in nodes):
         return
@@ -134,11 +134,11 @@ def _clock_literals(tree: Any, nodes: list[dict[str, Any]], text: str) -> Iterat
             origin = node.origin()
             source = text[origin.startIndex().get() : origin.stopIndex().get() + 1]
             if not _FIXED_TIME.fullmatch(source):
-                yield f"{source} may change with time, so the same rows would differ. Write it like DATE '2026-01-31'"
+                yield f"{source} may change with time, so the result would differ between runs. Write it like DATE '2026-01-31'"
 
 
 def _analysed(contract: Contract, lines: DataFrame) -> Iterator[tuple[str, DataFrame]]:
-    """Yield a frame for each expression, with its label. Checks see the file: of each row its cells, or the totals."""
+    """Yield the label of each expression and a frame that selects it. Checks use the file's columns, or its totals."""
     one_row = lines.sparkSession.range(1)
     cells = one_row.select([columns.cast_to(F.lit(None), column.type).alias(column.name) for column in contract.columns])
     numbers = [f"{total}_{column.name}" for column in contract.columns if column.numeric for total in ("sum", "min", "max")]

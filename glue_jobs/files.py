@@ -1,7 +1,7 @@
-"""The files of the pinned snapshot that decide the rows of a run's windows, as Iceberg plans them.
+"""The files of the pinned snapshot that determine the rows of a run's windows, from Iceberg's scan planning.
 
-One listing for the whole run. It tells how many events a window may have, which files to sample, and whether anything that can
-change the window has changed since a run computed it.
+They are listed once for the whole run. The list shows how many events a window may have, which files to sample, and whether any
+file that can change a window has changed since a run computed it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from exports.windows import Window
 from glue_jobs import source
 from glue_jobs.source import Field, PinnedTable
 
-#: Least and greatest value of a column, None where the file doesn't say.
+#: The lowest and highest value of a column, or None if the file has no statistics for it.
 Bounds = tuple[int | None, int | None]
 
 
 @attrs.frozen
 class DataFile:
-    """`times` and `received` are bounds of event time and Kafka's timestamp in microseconds, as stored. `deletes` are the files
-    that may delete rows of this one.
+    """`size` is in bytes. `times` and `received` are the bounds of the event time and of Kafka's timestamp in microseconds, as
+    stored. `deletes` are the delete files that apply to this file.
     """
 
     location: str
@@ -50,8 +50,9 @@ class TableFiles:
     data: list[DataFile]
 
     def of_window(self, window: Window) -> list[DataFile]:
-        """Return the data files that may hold events of the window, each with about as many `rows` as it may have of them; all
-        files where the window is applied after deduplication.
+        """Return the data files that may have events of the window; their `rows` are estimates of the number of these events.
+
+        Return all files, unchanged, if the window is applied after deduplication.
         """
         if self._all_count:
             return self.data
@@ -68,7 +69,7 @@ class TableFiles:
         return start, end
 
     def digest(self, window: Window) -> str:
-        """Return a hash of all files that decide what the window's file and counts are: while it stays the same, so do they."""
+        """Return a hash of all files that determine the window's rows and counts. While it is the same, so are they."""
         relevant = self.of_window(window) if self._all_count else [*self.of_window(window), *self._with_invalid_times(window)]
         locations = {location for file in relevant for location in (file.location, *file.deletes)}
         return hashlib.sha256("\n".join([str(self.table.schema_id), *sorted(locations)]).encode()).hexdigest()
@@ -78,7 +79,7 @@ class TableFiles:
         return self.contract.window.filter_stage == "after_deduplication"
 
     def _with_invalid_times(self, window: Window) -> list[DataFile]:
-        """Return files that may hold events without a valid time that Kafka received during the window: they are counted too."""
+        """Return files that may have events without a valid time that Kafka received during the window. They are counted too."""
         earliest, latest = map(_micros, source.valid_times(self.contract, self.table))
         start, end = _micros(window.start), _micros(window.end)
         return [
@@ -89,10 +90,10 @@ class TableFiles:
 
 
 def list_files(events: DataFrame, table: PinnedTable, contract: Contract, windows: list[Window]) -> TableFiles:
-    """List the files that may hold events of these windows, or events without a valid time.
+    """List the files that may have events of these windows, or events without a valid time.
 
-    Iceberg plans them without a Spark job. It uses the table that Spark has loaded for `events`, whose cache of manifests belongs
-    to that table, so Spark does not read the manifests again.
+    Iceberg plans the scan without a Spark job. It uses the table object that Spark has loaded for `events`, because the cache of
+    manifests belongs to it, so Spark does not read the manifests again.
     """
     jvm: Any = events.sparkSession._jvm
     java_import(jvm, "org.apache.iceberg.expressions.Expressions")
@@ -132,7 +133,7 @@ def _each(iterator: Any) -> Iterator[Any]:
 
 
 def _data_file(task: dict[str, Any], event_time: Field, received: Field) -> DataFile:
-    """Return the file of a scan task in the form of Iceberg's REST catalog."""
+    """Return the data file of a scan task, which is in the JSON form of Iceberg's REST catalog."""
     file = task["data-file"]
     known = {name: dict(zip(file[name]["keys"], file[name]["values"], strict=True)) for name in _STATISTICS if name in file}
     least, greatest, nulls = (known.get(name, {}) for name in _STATISTICS)
@@ -157,7 +158,7 @@ _STATISTICS = ("lower-bounds", "upper-bounds", "null-value-counts")
 
 
 def _time(bound: str | None) -> int | None:
-    """Return microseconds from their eight bytes in hex ("Binary single-value serialization" of Iceberg's spec)."""
+    """Return the microseconds of a bound, which is eight bytes in hex (Iceberg spec, "Binary single-value serialization")."""
     return None if bound is None else int.from_bytes(bytes.fromhex(bound), "little", signed=True)
 
 

@@ -1,8 +1,8 @@
-"""Pseudonyms: HMAC-SHA-256 with a key from Secrets Manager, a batch of Arrow's at a time.
+"""Pseudonyms: HMAC-SHA-256 with a key from Secrets Manager, computed for one Arrow batch at a time.
 
-Executors hash what they are about to write, so only delivered rows are hashed, and the key is in no plan, event log or UI page:
-it reaches them inside the function that writes the file. Where Spark itself needs pseudonyms, because it groups or sorts by them
-or a check names them, the same function runs as a UDF.
+Executors hash values just before they write them, so only delivered rows are hashed. The key is sent to them as part of the
+function that writes the file, so it is in no plan, event log or UI page. If Spark itself needs pseudonyms, because it groups or
+sorts by them or a check names them, the same function runs as a UDF.
 """
 
 import base64
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 _BLOCK = 64
 _BLANKS = " \t\n\r"
 _BLANK_RUN = re.compile(f"[{_BLANKS}]+")
-_NOT_OF_PHONES = re.compile("[^0-9+]")
+_NOT_IN_PHONE_NUMBERS = re.compile("[^0-9+]")
 
 
 @attrs.frozen
 class PseudonymKey:
-    """`version` names the key without telling it: pseudonyms of two versions can't be compared."""
+    """`version` identifies the key without revealing it. Pseudonyms of different versions can't be compared."""
 
     value: bytes = attrs.field(repr=False)
     version: str
 
 
 def fetch_key(services: "Services", secret: str) -> PseudonymKey:
-    """Return the current version of a secret like {"key": "<32 to 64 bytes in base64>"}.
+    """Return the key in the current version of a secret like {"key": "<32 to 64 bytes in base64>"}.
 
-    Raises BadInput where it holds no such key, StorageProblem where it can't be read.
+    Raises BadInput if there is no such key in it, and StorageProblem if it can't be read.
     """
     from glue_jobs.store import aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
 
@@ -56,7 +56,7 @@ def fetch_key(services: "Services", secret: str) -> PseudonymKey:
         raise StorageProblem(
             "EXP-KEY-UNREADABLE",
             f"the pseudonymisation key can't be read: {problem.what}",
-            "Check the secret's name and the role's right to read it. Nothing leaves without its key",
+            "Check the secret's name and the role's permission to read it. Nothing is exported without the key",
         ) from None
     try:
         value = base64.b64decode(json.loads(answer.get("SecretString", ""))["key"], validate=True)
@@ -71,7 +71,7 @@ def fetch_key(services: "Services", secret: str) -> PseudonymKey:
 
 
 def _pads(key: bytes) -> tuple[bytes, bytes]:
-    """Return the inner and the outer pad. Raises ValueError for a key under 32 bytes, which could be guessed, or over 64."""
+    """Return HMAC's inner and outer pad. Raises ValueError for a key under 32 bytes, which could be guessed, or over 64."""
     if not 32 <= len(key) <= _BLOCK:
         raise ValueError(f"the key has {len(key)} bytes; it must have 32 to {_BLOCK}")
     block = key.ljust(_BLOCK, b"\0")
@@ -79,17 +79,18 @@ def _pads(key: bytes) -> tuple[bytes, bytes]:
 
 
 def hasher(key: bytes, kind: str) -> Callable[[pa.Array], pa.Array]:
-    """Return a function from texts to pseudonyms: 64 hex digits; null for nothing, nothing but blanks, or a telephone without
-    digits. All spellings of a value give the same digits. Raises ValueError for a key of the wrong length.
+    """Return a function that turns texts into pseudonyms of 64 hex digits. All spellings of a value (see `normalize`) have the
+    same pseudonym. Null, blank texts and telephone numbers without digits become null. Raises ValueError for a key of the wrong
+    length.
     """
     inner, outer = (hashlib.sha256(pad) for pad in _pads(key))
-    inner.update(f"v1|{kind}|".encode())  # so that the same text means nothing across kinds
+    inner.update(f"v1|{kind}|".encode())  # so that a text has different pseudonyms in different kinds
 
     def hashed(values: pa.Array) -> pa.Array:
         distinct = values.dictionary_encode()
         texts = _normalized(distinct.dictionary, kind)
         digests = []
-        # HMAC (RFC 2104). Copying the states after the pads takes a third of the time of Python's `hmac`.
+        # HMAC (RFC 2104). Copying the hash states after the pads takes a third of the time of Python's `hmac`.
         for text in texts.cast(pa.binary()).to_numpy(zero_copy_only=False).tolist():
             message, sealed = inner.copy(), outer.copy()
             message.update(text)
@@ -108,14 +109,14 @@ def _hex(digests: list[bytes]) -> pa.Array:
 
 
 def _is_empty(texts: pa.Array, kind: str) -> pa.Array:
-    """Tell for each text whether it names nobody: all telephones like "n/a" would share one pseudonym."""
+    """Return for each text whether it has no value. All telephone numbers like "n/a" would share one pseudonym."""
     return pc.invert(pc.match_substring_regex(texts, "[0-9]")) if kind == "phone" else pc.equal(texts, "")
 
 
 def _normalized(values: pa.Array, kind: str) -> pa.Array:
-    """Return the one spelling of each text. What Arrow can't do, beyond ASCII, Python does."""
+    """Return the normalised spelling of each text. Python handles texts beyond ASCII, which Arrow can't."""
     if pc.all(pc.string_is_ascii(values)).as_py() is False:
-        # Bytes that are no UTF-8 become the replacement character.
+        # Bytes that are not valid UTF-8 become the replacement character.
         texts = (raw.decode(errors="replace") for raw in values.cast(pa.binary()).to_pylist())
         return pa.array([normalize(text, kind) for text in texts], pa.string())
     if kind == "phone":
@@ -128,36 +129,39 @@ def _normalized(values: pa.Array, kind: str) -> pa.Array:
 
 
 def _replaced(values: pa.Array, where: str, pattern: str, by: str) -> pa.Array:
-    """Replace matches of a pattern if any text has `where` in it: to replace takes several times as long as to look."""
+    """Replace matches of a pattern if any text matches `where`: replacing takes several times as long as searching."""
     matches = pc.any(pc.match_substring_regex(values, where)).as_py()
     return pc.replace_substring_regex(values, pattern, by) if matches else values
 
 
 def normalize(text: str, kind: str) -> str:
-    """Return the one spelling: compatibility forms composed (NFKC), trimmed, and in one case except for ids."""
+    """Return the normalised spelling: NFKC, trimmed and, except for ids, in lower case.
+
+    A telephone number keeps only its digits and plus signs. In texts and names, each run of white space becomes one space.
+    """
     text = unicodedata.normalize("NFKC", text).strip(_BLANKS)
     if kind == "id":
         return text
     if kind == "phone":
         digits = (str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text)
-        return _NOT_OF_PHONES.sub("", "".join(digits))
+        return _NOT_IN_PHONE_NUMBERS.sub("", "".join(digits))
     text = text.lower()
     return text if kind == "email" else _BLANK_RUN.sub(" ", text)
 
 
 def pseudonym(value: "Column", kind: str, key: bytes) -> "Column":
-    """Return pseudonyms as a column of Spark's. Raises ValueError for a key of the wrong length."""
+    """Return pseudonyms as a Spark column. Raises ValueError for a key of the wrong length."""
     import pandas as pd  # noqa: PLC0415 - takes a while, and few contracts need it
     from pyspark.sql import functions as F  # noqa: PLC0415
     from pyspark.sql.pandas.functions import pandas_udf  # noqa: PLC0415 - imports pandas
 
-    _pads(key)  # to refuse it here, not in each task
+    _pads(key)  # checked here, before any task runs
 
-    # The decorator reads the annotations, so this module must not turn them into text.
+    # The decorator reads the annotations, so this module must not import `annotations` from `__future__`.
     @pandas_udf("string")  # type: ignore[call-overload, untyped-decorator]
     def each(values: pd.Series) -> pd.Series:
-        hashed = hasher(key, kind)  # can't be sent to the executors
+        hashed = hasher(key, kind)  # made here, because it can't be sent to the executors
         return hashed(pa.array(values, pa.string(), from_pandas=True)).to_pandas()
 
-    # Bytes that are no UTF-8 become the replacement character; pandas would refuse them.
+    # Bytes that are not valid UTF-8 become the replacement character; pandas would refuse them.
     return each(F.decode(F.encode(value, "UTF-8"), "UTF-8"))  # type: ignore[no-any-return]

@@ -1,9 +1,9 @@
-"""How rows are spread over partitions so that one shuffle both deduplicates and orders them.
+"""Distribute rows over partitions so that one shuffle is enough to deduplicate and to sort them.
 
-Rows are cut into ranges of the first ordering column. Planning that needs two things: about how many events there are, and
-about how the column is distributed. Spark's own range partitioning finds the latter by computing every row twice; here the
-table's manifests and a few range requests into its files say it. A bad estimate costs balance, never correctness: the
-file's bytes don't depend on where the cuts are.
+Each partition gets a range of the first ordering column. To choose the ranges, the job estimates the number of events and the
+distribution of the column. Spark's own range partitioning computes every row twice for the distribution; this module uses the
+table's manifests and a few range requests for its data files. A bad estimate makes partitions uneven, but the result is still
+correct: the file's bytes don't depend on the ranges.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 BUCKET = "$bucket"
 _ROWS_PER_PARTITION = 1_000_000
 _ROWS_WORTH_A_TASK = 100_000
-#: Each partition may hand the driver up to 10 MiB (see `multipart`); together that stays below spark.driver.maxResultSize, 1 GiB.
+#: Each partition may return up to 10 MiB to the driver (see `multipart`). In total, that is less than spark.driver.maxResultSize,
+#: which is 1 GiB.
 MOST_PARTITIONS = 100
 
 
@@ -43,7 +44,7 @@ class Layout:
     cuts: tuple[Any, ...]
 
     def spread(self, frame: DataFrame, by: Column) -> DataFrame:
-        """Adds `$bucket` and puts each range of `by` into the partition of its rank. Nulls come first, as in a sort."""
+        """Add `$bucket`, and put the ranges of `by` into consecutive partitions. Nulls come first, as in a sort."""
         salts = _salts(self.partitions)
         bucket = F.lit(salts[-1])
         for cut, salt in reversed(list(zip(self.cuts, salts, strict=False))):
@@ -53,7 +54,10 @@ class Layout:
 
 
 def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
-    """Return a layout for about so many rows, from values of the first ordering column; None where there are none to go by."""
+    """Return a layout for about this many rows, or None if it would need a sample and there is none.
+
+    `sample` has values of the first ordering column.
+    """
     partitions = wanted(rows, parallelism)
     known = sorted(value for value in sample if value is not None)
     if not known and partitions > 1:
@@ -64,8 +68,8 @@ def plan(rows: float, sample: list[Any], parallelism: int) -> Layout | None:
 
 
 def wanted(rows: float, parallelism: int) -> int:
-    """Return the number of partitions for so many rows. More than `parallelism` are always a multiple of it, because the last of
-    five tasks on two cores would run alone.
+    """Return the number of partitions for this many rows. Below the maximum, a number above `parallelism` is a multiple of it,
+    because the last of five tasks on two cores would run alone.
     """
     rounds = math.ceil(rows / _ROWS_PER_PARTITION / parallelism)
     tasks = rounds * parallelism if rounds > 1 else min(parallelism, int(rows // _ROWS_WORTH_A_TASK))
@@ -73,7 +77,7 @@ def wanted(rows: float, parallelism: int) -> int:
 
 
 def _salts(partitions: int) -> list[int]:
-    """Return a number for each partition that Spark's hash partitioning puts there: Spark 3.5 can't name a partition."""
+    """Return for each partition a number that Spark's hash partitioning puts there. In Spark 3.5, rows can't name a partition."""
     numbers: dict[int, int] = {}
     number = 0
     while len(numbers) < partitions:
@@ -101,11 +105,11 @@ _VALUES = 500
 
 
 def values(s3: S3Client, files: list[DataFile], field_id: int, time_id: int, inside: tuple[int, int]) -> list[Any]:
-    """Return values that a field has in events of the window, from a few of the files, more from large ones.
+    """Return a sample of a field's values in events of the window, from a few of the files, with more values from large ones.
 
-    `time_id` is the event time's field, `inside` the window's bounds as `TableFiles.bounds` has them. A file's events are not
-    spread evenly over its time: most are recent and a few are late. Files without the field give no values, nor do those that
-    have it inside of a record, or aren't Parquet.
+    `field_id` and `time_id` are the Iceberg ids of the field and of the event time, `inside` are the window's bounds
+    (`TableFiles.bounds`). Only events of the window are used, because a file's events are not spread evenly over its times: most
+    are recent and a few are late. Files that lack the field, have it inside a record or aren't Parquet give no values.
     """
     with ThreadPoolExecutor(_POSITIONS // 2) as pool:
         by_file = pool.map(lambda each: _values(s3, each[0], each[1] * _VALUES, (field_id, time_id), inside), _spread(files))
@@ -113,7 +117,7 @@ def values(s3: S3Client, files: list[DataFile], field_id: int, time_id: int, ins
 
 
 def _spread(files: list[DataFile]) -> Iterator[tuple[DataFile, int]]:
-    """Yield the files at a few positions that are equally many bytes apart, each with the number of positions in it."""
+    """Yield the files at a few positions at equal distances in bytes, each with the number of positions in it."""
     total, passed, positions = sum(file.size for file in files), 0, 0
     for file in files:
         passed, before = passed + file.size, positions
@@ -132,9 +136,9 @@ def _values(s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int],
             columns = sorted({name, time or name})  # an event time inside of a record is not read
             rows = parquet.read_row_group(parquet.num_row_groups // 2, columns=columns)
     except pa.ArrowInvalid:
-        return []  # ORC or Avro, which Iceberg knows too
+        return []  # ORC or Avro, which Iceberg supports too
     except Gone:
-        return []  # with its snapshot, which Spark reports when it reads the rows
+        return []  # its snapshot expired, which Spark reports when it reads the rows
     rows = rows.take(list(range(0, len(rows), len(rows) // most + 1)))
     if time is not None and pa.types.is_timestamp(rows[time].type):
         micros = rows[time].cast(pa.timestamp("us", rows[time].type.tz)).cast(pa.int64())
@@ -142,18 +146,18 @@ def _values(s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int],
     column = rows[name]
     if not pa.types.is_string(column.type):
         return list(column.to_pylist())
-    # A file may hold bytes that are no UTF-8.
+    # A file may have bytes that are not valid UTF-8.
     return [None if raw is None else raw.decode(errors="replace") for raw in column.cast(pa.binary()).to_pylist()]
 
 
 def _leaf(schema: pa.Schema, field_id: int) -> str | None:
-    """Return the top-level column with this Iceberg id: a file keeps the names of its day."""
+    """Return the name of the top-level column with this Iceberg id. A file keeps the names from when it was written."""
     wanted = str(field_id).encode()
     return next((field.name for field in schema if (field.metadata or {}).get(b"PARQUET:field_id") == wanted), None)
 
 
 class _Ranges(io.RawIOBase):
-    """An object of S3 as a file of which only what is read is fetched."""
+    """An S3 object as a file. Only the bytes that are read are fetched."""
 
     def __init__(self, s3: S3Client, file: DataFile) -> None:
         self._s3 = s3

@@ -1,6 +1,6 @@
-"""From the pinned table to rows that are ready to be written: deduplicate, explode, filter, treat and order.
+"""Turn the pinned table into rows that are ready to be written: deduplicate, explode, filter, treat personal data and sort.
 
-No row is dropped on the way: each event gets an outcome (see `outcomes`), and the executors that write the file count them.
+No valid event is dropped on the way: each gets an outcome (see `outcomes`), and the executors that write the file count them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from glue_jobs.source import PinnedTable
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-#: Groups up to this many are ordered in one task: cheaper than another shuffle.
+#: Up to this many groups are sorted in one task, which is cheaper than another shuffle.
 _FEW_GROUPS = 500_000
 _IS_LATEST = "$is_latest"
 _POSITION = "$position"
-#: Kafka's own order, which is that of the offsets: a producer whose clock is behind dates its later event earlier. The rest
-#: only keeps events of several partitions from tying.
+#: Kafka's order, which is that of the offsets. Timestamps come second, because a producer whose clock is slow gives a later event
+#: an earlier one; they and the partition only break ties between partitions.
 _TIE_BREAKS = ("kafka_offset", "kafka_timestamp", "kafka_partition")
 
 
@@ -46,21 +46,21 @@ class WindowFrame:
     partitions: int
     #: Columns that the executors hash when they write them.
     hashed_late: frozenset[str] = frozenset()
-    #: An aggregate's groups before they became lines, some of them suppressed; None for lines.
+    #: The groups of an aggregate, including suppressed ones; None for lines.
     groups: DataFrame | None = None
 
 
 @attrs.frozen(slots=False)  # for `cached_property`
 class ExportQuery:
-    """What all of a run's `windows` share. The table is loaded, listed and analysed once, when a window first needs it."""
+    """What all `windows` of a run share. The table is loaded, listed and analysed once, when a window first needs it."""
 
     spark: SparkSession
     contract: Contract
     table: PinnedTable
     windows: list[Window]
-    #: Empty where nothing is hashed.
+    #: The key of pseudonyms; empty if nothing is hashed.
     key: bytes
-    #: For a look into a few data files before Spark reads them all.
+    #: To sample a few data files before Spark reads them all.
     s3: S3Client
 
     def window(self, window: Window) -> WindowQuery:
@@ -76,8 +76,8 @@ class ExportQuery:
 
     @cached_property
     def types(self) -> StructType:
-        """The types of all columns as the source or the author's expression gives them. Raises SourceProblem."""
-        moments = dict.fromkeys(WINDOW_FIELDS, source.instant(self.table.committed_at))  # any will do
+        """Spark's types of the columns' raw values. Raises SourceProblem or BadInput if the contract does not fit the table."""
+        moments = dict.fromkeys(WINDOW_FIELDS, source.instant(self.table.committed_at))  # any instant will do
         events = with_latest_flag(self.events.withColumns(moments), None)
         lines = to_lines(events, self.contract, F.lit(True))
         plain = [columns.raw(column).alias(column.name) for column in self.contract.column if not column.measure]
@@ -100,7 +100,7 @@ class ExportQuery:
 
 @attrs.frozen
 class WindowQuery:
-    """Everything that decides the rows of a window: the same values give the same rows."""
+    """Everything that determines the rows of a window: the same values give the same rows."""
 
     export: ExportQuery
     window: Window
@@ -120,9 +120,9 @@ class WindowQuery:
     def count_read(self) -> dict[str, int]:
         """Count the events as they are read: `inside`, `invalid_time`, `invalid_time_received` and `null_key` of `ReadCounts`.
 
-        A query of its own, not an `Observation` on the rows: adaptive execution drops the observing node from a plan whose
-        shuffle is empty, and `Observation.get` then waits for ever (SPARK-54620); and what Spark computes again after the
-        loss of an executor is observed twice.
+        This is a separate query and not an `Observation` on the rows: adaptive execution drops the observing node from a plan
+        whose shuffle is empty, and `Observation.get` then waits forever (SPARK-54620). Also, rows that Spark computes again
+        after the loss of an executor would be counted twice.
         """
         received = F.col("kafka_timestamp")
         in_time = (received >= source.instant(self.window.start)) & (received < source.instant(self.window.end))
@@ -137,7 +137,7 @@ class WindowQuery:
         return dict(totals.collect()[0].asDict())
 
     def partitions_behind(self) -> list[int]:
-        """Return the Kafka partitions of which the table holds events, and none that Kafka received after the window's end."""
+        """Return the Kafka partitions whose newest event in the table was received before the window's end."""
         newest = self.export.events.groupBy("kafka_partition").agg(F.max("kafka_timestamp").alias("newest"))
         behind = newest.filter(F.col("newest") < source.instant(self.window.end)).collect()
         return sorted(row["kafka_partition"] for row in behind)
@@ -147,14 +147,14 @@ class WindowQuery:
         return self.export.events.withColumns({name: source.instant(moment) for name, moment in bounds})
 
     def _events_to_read(self) -> DataFrame:
-        """Return events of the window and events with an invalid time; all where the window comes after deduplication."""
+        """Return the window's events and those with an invalid time; all events if the window is applied after deduplication."""
         if not self._window_first:
             return self._events()
         invalid = source.has_invalid_time(self.contract, self.table)
         return self._events().filter(source.in_window(self.contract, self.table, self.window) | invalid)
 
     def _valid_events(self) -> DataFrame:
-        """Return the events that deduplication sees. `count_read` counts those without a valid time or a key."""
+        """Return the events that are deduplicated. `count_read` counts those without a valid time or a key."""
         _, inside = self._invalid_and_inside()
         return self._events_to_read().filter(inside & ~_has_null_key(self.contract.deduplicate))
 
@@ -222,7 +222,7 @@ class WindowQuery:
         return to_lines(events, self.contract, inside)
 
     def _values(self, lines: DataFrame, hashed_late: frozenset[str]) -> DataFrame:
-        """Return the contract's columns instead of the source's. Where a row delivers no line, they mean nothing."""
+        """Replace the source's columns with the contract's. In rows without a delivered line, their values mean nothing."""
         values = []
         for column in self.contract.columns:
             is_late = column.name in hashed_late
@@ -248,8 +248,8 @@ class WindowQuery:
     def _cell(self, column: Column) -> Expression:
         value = F.col(column.name)
         if column.type == "text" and self.contract.delivery.dialect == "excel":
-            # One character more than fits, by which `csv` sees and counts that it is too long. Cut before it goes to
-            # Python: batches are counted in rows, and a text may have megabytes.
+            # Keep one character more than fits, so that `csv` counts the text as too long. Cut it before it is sent to
+            # Python, because the size of a batch is limited in rows, and a text may have megabytes.
             cut = F.substring(value, 1, csv.LONGEST_TEXT + 1)
             return F.when(F.octet_length(value) > csv.LONGEST_TEXT, cut).otherwise(value)
         return value.cast("string") if csv.written_by_spark(column) else value
@@ -257,7 +257,7 @@ class WindowQuery:
     def _total_order(self, hashed_late: frozenset[str] = frozenset()) -> list[Expression]:
         order_by = self.contract.delivery.order_by
         rest = [column.name for column in self.contract.columns if column.name not in order_by]
-        # The order of what is still to be hashed would tell something about it. Kafka's order decides instead.
+        # The order of values that are hashed later would reveal something about them. Kafka's order decides instead.
         position = (
             [outcomes.PARTITION, outcomes.OFFSET_MIN, *([_POSITION] if self.contract.explode else [])] if hashed_late else []
         )
@@ -270,26 +270,26 @@ class WindowQuery:
 
 
 def with_latest_flag(events: DataFrame, rule: Deduplicate | None, *, within: tuple[str, ...] = ()) -> DataFrame:
-    """Add `$is_latest`: true for the one event of each key that survives.
+    """Add `$is_latest`, which is true for the one event of each key that is kept.
 
     `within` names columns that the key determines and by which `events` is already partitioned, so that no second
-    shuffle is needed. Rows come out ordered by `within`, then key.
+    shuffle is needed. The result is sorted by `within`, then by key.
     """
     if rule is None:
         return events.withColumn(_IS_LATEST, F.lit(True))
     order = [F.col(path) for path in dict.fromkeys((*rule.order, *_TIE_BREAKS))]
-    # Nulls come first, so that an event without a value never wins against one that has it.
+    # Nulls come first, so that an event without a value is never preferred to one with a value: the last one is kept.
     directed = [column.asc_nulls_first() if rule.keep == "latest" else column.desc_nulls_first() for column in order]
     of_key = SparkWindow.partitionBy(*within, *rule.key).orderBy(*directed)
-    # The last row of each key has no row after it. Cheaper than a rank: nothing is sorted before the shuffle.
+    # The last row of each key has no next row. This is cheaper than a rank, because nothing is sorted before the shuffle.
     return events.withColumn(_IS_LATEST, F.lead(F.lit(1)).over(of_key).isNull())
 
 
 def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataFrame:
-    """Return one row a line, with the outcome of its event and its own state. Replaces the column `$is_latest`.
+    """Return one row for each line, with the outcome of its event and its own state. Removes the column `$is_latest`.
 
-    `inside` marks events of the window, where that is decided late. An event without lines keeps one row; an event is
-    counted on its first.
+    `inside` marks events of the window if the window is applied after deduplication. An event without lines keeps one row. An
+    event is counted on its first row.
     """
     outcome = (
         F.when(~F.col(_IS_LATEST), outcomes.DUPLICATE)
@@ -323,15 +323,18 @@ def _has_null_key(rule: Deduplicate | None) -> Expression:
 
 
 def _ranges_hold_keys(contract: Contract, first: Column) -> bool:
-    """Return whether ranges of the first ordering column hold whole deduplication keys, so that one shuffle is enough."""
+    """Return whether events of one deduplication key are always in one range of the first ordering column.
+
+    One shuffle is then enough.
+    """
     rule, early = contract.deduplicate, contract.window.filter_stage == "before_deduplication"
     return rule is not None and early and _is_untouched(first) and first.field == rule.key[0]
 
 
 def _key_orders_all(contract: Contract) -> bool:
-    """Return whether rows leave deduplication in the order that the file wants, given that ranges hold whole keys.
+    """Return whether deduplication already returns rows in the file's order, given that ranges hold whole keys.
 
-    `order_by` must name the whole key, so that no two rows tie: other columns would break the tie, not the rest of the key.
+    `order_by` must name the whole key, so that no two rows tie: the file breaks ties by other columns than the rest of the key.
     """
     rule = contract.deduplicate
     if rule is None or contract.explode:
@@ -342,13 +345,13 @@ def _key_orders_all(contract: Contract) -> bool:
 
 
 def _is_untouched(column: Column) -> bool:
-    """Return whether the file shows the field as the source orders it."""
+    """Return whether the column copies a field without changing the order of its values."""
     kept = column.personal is None or column.personal.treatment == "keep"
     return column.field is not None and kept and column.type in ("text", "integer", "date", "timestamp")
 
 
 def _hashed_late(contract: Contract) -> frozenset[str]:
-    """Return the columns that executors can hash when they write: those that the file isn't ordered by and no check names."""
+    """Return the columns that executors can hash when they write: the file isn't sorted by them, and no check names them."""
     checks = " ".join(check.each_row for check in contract.check if check.each_row)
     return frozenset(
         column.name
@@ -362,12 +365,12 @@ def _is_delivered() -> Expression:
 
 
 def _of_delivered(column: Column) -> Expression:
-    """Return the raw value of delivered lines: a filter may be what keeps an expression from dividing by zero."""
+    """Return the raw value, or null in lines that aren't delivered: a filter may be what prevents a division by zero."""
     return F.when(_is_delivered(), columns.raw(column))
 
 
 def _flags(conditions: list[Expression]) -> dict[str, Expression]:
-    """Return columns with a bit for each condition that holds; null counts as not holding, as in SQL's CHECK."""
+    """Return columns with a bit for each condition that is true. A condition is a failure: null passes, as in SQL's CHECK."""
     size, result = outcomes.FLAGS_PER_COLUMN, {}
     for start in range(0, len(conditions), size):
         bits = [
@@ -379,6 +382,6 @@ def _flags(conditions: list[Expression]) -> dict[str, Expression]:
 
 
 def _all(conditions: list[str]) -> Expression:
-    """Return whether all hold; null counts as not holding, as in SQL's WHERE."""
+    """Return whether all conditions are true. Null counts as false, as in SQL's WHERE."""
     each = [F.coalesce(F.expr(text), F.lit(False)) for text in conditions]
     return reduce(lambda left, right: left & right, each, F.lit(True))

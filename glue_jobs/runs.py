@@ -1,7 +1,7 @@
-"""The record of a run: what it did to which window, also when it failed; and which runs are dead.
+"""The record of a run: what it did with each window, also if it failed; and which runs are dead.
 
-`runs/<id>.json` is written before anything else and again after each window, so that somebody who finds a half-written
-window knows whether its run still works on it.
+`runs/<id>.json` is written before anything else, before each window and at the end. A run that finds files of another run in a
+window can thus tell whether that run still works on it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from glue_jobs.store import Bucket
 _DIED = ExportError(
     "EXP-DIED", "the run's process ended without saying why", "Nothing to do: a later run removed the files it left"
 )
-#: A dead run is noticed by the next one or, if its time limit hasn't passed then, by one soon after.
+#: How many records are read at a time. The next run notices a dead run or, if its time limit hasn't passed then, one soon after.
 _LATEST = 20
-#: Runs that failed before they worked on a window tell nothing about windows, so that older ones are read: an hourly export
-#: may fail for three weeks.
+#: How many records are read at most. Runs that failed before their first window say nothing about windows, so older records are
+#: read too: an hourly export may fail for almost three weeks.
 _MOST = 500
-#: Between the moment at which a run stops publishing and the one at which others remove its files: longer than the last
-#: write can take with all its retries (see store).
+#: The time between the moment at which a run stops publishing and the one at which others remove its files. It is longer than the
+#: last write can take with all its retries (see `store`).
 _GRACE = timedelta(minutes=10)
 
 Clock = Callable[[], datetime]
-#: Is called with (window, phase) when a phase begins.
+#: A function that is called with (window, phase) when a phase begins.
 OnPhase = Callable[[str, str], None]
 
 
@@ -46,12 +46,12 @@ def utc_now() -> datetime:
 
 
 def new_run_id(now: datetime) -> str:
-    """Return an id that sorts by time and is unique without asking anybody."""
+    """Return an id that sorts by time and is unique without coordination."""
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 def _host() -> str:
-    """Name this machine since it was started, and this process's PID namespace, where Linux says them."""
+    """Return the host name and, on Linux, the boot id and the PID namespace: a PID is only valid within them."""
     boot, namespace = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
     since = boot.read_text().strip() if boot.exists() else ""
     return f"{socket.gethostname()}/{since}/{namespace.readlink() if namespace.is_symlink() else ''}"
@@ -59,9 +59,9 @@ def _host() -> str:
 
 @attrs.define
 class RunRecord:
-    """`windows` holds a document for each window that was worked on; `phases` seconds by phase over all of them.
-    `working_on` is the window that comes next or is under way, so that one which kills its run can be recognised.
-    `job_run_id` is Glue's, None outside Glue: the mail about the run finds its record by it."""
+    """`windows` has a document for each processed window, and `phases` the seconds by phase over all of them. `working_on` is the
+    window in progress, so that a window that kills its run can be recognised. `job_run_id` is Glue's id of the run, None outside
+    Glue; the mail about the run finds its record by it. Times are in UTC."""
 
     id: str
     export: str
@@ -119,10 +119,10 @@ def run_key(export: str, run_id: str) -> str:
 
 
 def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: datetime) -> bool:
-    """Return whether files that a run left in a window, and that no manifest names, are of no use to anybody.
+    """Return whether files that a run left in a window, and that no manifest names, may be removed.
 
-    Not those of a run that says it published the window: then somebody deleted the manifest. Nor those of a run that has just
-    ended and doesn't know whether it published the window: then S3 may still write the manifest.
+    They are kept if the run's record says that it published the window, because somebody deleted the manifest. They are also
+    kept if the run has just ended and doesn't know whether it published the window, because S3 may still write the manifest.
     """
     stored = bucket.read_json(run_key(export, run_id))
     if stored is None:
@@ -135,7 +135,7 @@ def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: d
 
 
 def _unsure(record: dict[str, Any]) -> set[str]:
-    """Return the windows of which a run that ended doesn't know whether it published them."""
+    """Return the windows for which an ended run doesn't know whether it published them."""
     unsure = [window["window"] for window in record["windows"] if window.get("may_be_published")]
     return {*unsure, *filter(None, [record.get("working_on")])}
 
@@ -149,9 +149,9 @@ def _is_over(record: dict[str, Any], now: datetime) -> bool:
 
 
 def latest(bucket: Bucket, export: str, run_ids: list[str]) -> list[dict[str, Any]]:
-    """Return records of the latest of these runs, oldest first, and of older ones until one worked on a window.
+    """Return the records of the latest of these runs, oldest first. Older records are read until one has a window.
 
-    `run_ids` are in order, to the second.
+    `run_ids` must be sorted; their order is exact to the second.
     """
     records: list[dict[str, Any]] = []
     with ThreadPoolExecutor(8) as pool:  # the client keeps ten connections
@@ -164,18 +164,18 @@ def latest(bucket: Bucket, export: str, run_ids: list[str]) -> list[dict[str, An
 
 
 def list_dead_runs(records: list[dict[str, Any]], now: datetime) -> list[str]:
-    """Return the runs that are dead though their records say that they run."""
+    """Return the ids of runs that are dead although their records say that they are running."""
     return [record["id"] for record in records if record["state"] == "running" and _is_over(record, now)]
 
 
 def list_unsure_runs(records: list[dict[str, Any]]) -> dict[str, set[str]]:
-    """Return the runs that ended, each with the windows of which it doesn't know whether it published them."""
+    """Return, by the id of an ended run, the windows for which it doesn't know whether it published them."""
     ended = [record for record in records if record["state"] != "running"]
     return {record["id"]: unsure for record in ended if (unsure := _unsure(record))}
 
 
 def tried(records: list[dict[str, Any]]) -> dict[str, str]:
-    """Return windows that failed, were blocked, or were under way when their run ended, each with the run that tried it last."""
+    """Return windows that failed, were blocked, or were in progress when their run ended, with the id of the last such run."""
     last: dict[str, str] = {}
     for record in records:
         ended = {window["window"] for window in record["windows"]}
@@ -186,13 +186,15 @@ def tried(records: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def computed(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the latest document of each window that was computed, or was up to date, with the hash of what it came from."""
+    """Return, by window, the latest document with a hash of its inputs: the window was computed or was up to date."""
     return {window["window"]: window for record in records for window in record["windows"] if window.get("inputs_sha256")}
 
 
 def unfinished(records: list[dict[str, Any]], *, keeps_table: bool) -> set[str]:
-    """Return published windows that a run must look at however old they are: the events of some may not all have been in the
-    table, and where the export keeps a table of aggregates, some run may have ended between the file and the table.
+    """Return published windows that a run must check regardless of their age.
+
+    Their events may not all have been in the table or, if the export keeps a table of aggregates, their run may have ended after
+    it wrote the file and before it wrote the table.
     """
     found: set[str] = set()
     for record in records:
@@ -207,7 +209,7 @@ def unfinished(records: list[dict[str, Any]], *, keeps_table: bool) -> set[str]:
 
 
 def mark_died(bucket: Bucket, export: str, run_id: str) -> None:
-    """Write the end into the record of a dead run."""
+    """Mark a dead run as failed in its record."""
     key = run_key(export, run_id)
     if stored := bucket.read_json(key):
         bucket.write(key, _json(stored[0] | {"state": "failed", "reason": str(_DIED)}), "application/json")

@@ -1,7 +1,8 @@
-"""The source table: its newest snapshot, pinned without Spark; what changed in its schema; the events of a window.
+"""The source table: its current snapshot, changes of its schema, and the events of a window.
 
-Reading the metadata file ourselves lets the run plan, and refuse, before a JVM is needed, and pins one snapshot for everything
-after. Spark then reads that version, prunes files by time, and sees Kafka's metadata under one set of names.
+The job reads the table's metadata file without Spark, so that it can plan, or refuse, before it needs a JVM. All later steps use
+the snapshot in this file. Spark reads that version and prunes files by time. Kafka's metadata has the same column names under
+both of Tableflow's naming schemes.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from glue_jobs.contract import CATALOG
 from glue_jobs.errors import SourceProblem
 from glue_jobs.store import Services, aws_errors, read_location
 
-#: Tableflow's metadata columns under both naming schemes, and what expressions call them.
+#: Tableflow's metadata columns under both naming schemes, and their names in expressions.
 _METADATA = ("topic", "partition", "headers", "leader-epoch", "offset", "timestamp", "timestamp-type", "raw-key", "raw-value")
 NORMALISED = {f"$${name}": f"kafka_{name.replace('-', '_')}" for name in _METADATA} | {
     f"cflt_metadata_{name.replace('-', '_')}": f"kafka_{name.replace('-', '_')}" for name in _METADATA
 }
 
-#: Those that the job reads whatever the contract says.
+#: The metadata columns that the job reads with any contract.
 _REQUIRED = ("kafka_offset", "kafka_partition", "kafka_timestamp")
 
-#: Operations of Iceberg's spec: compaction rewrites what is there, and retention deletes it.
+#: Snapshot operations of Iceberg's spec that add no events: compaction replaces files, and retention deletes rows.
 _BRING_NO_EVENTS = ("replace", "delete")
 NEVER = datetime.fromtimestamp(0, UTC)
 
@@ -48,10 +49,13 @@ class Field:
 
 @attrs.frozen
 class PinnedTable:
-    """One snapshot of one table. `current_since` is when it became the table's state: later than its commit after a
-    rollback. `appended_at` is when events last came in: a compaction commits too, but brings none. It is the epoch where all
-    snapshots that brought events have expired (see `with_appended_at`). `records` is None where deletes make the count of rows
-    unknown from metadata alone. `upserts`: rows are replaced and deleted by key."""
+    """One snapshot of one table. Times are in UTC.
+
+    `current_since` is when the snapshot became current; after a rollback, that is later than its commit. `appended_at` is when
+    events were last added, which a compaction doesn't do. It is the epoch if all snapshots that added events have expired (see
+    `with_appended_at`). `records` is None if deletes make the number of rows unknown from metadata alone. `upserts` says whether
+    rows are replaced and deleted by key. `former` has the field ids that each path ever had.
+    """
 
     database: str
     name: str
@@ -68,17 +72,17 @@ class PinnedTable:
 
     @property
     def columns(self) -> list[str]:
-        """Return names of the top-level columns, as the table has them."""
+        """Return names of the top-level columns, with Kafka's metadata as kafka_…."""
         return [path for path in self.fields if "." not in path and "[]" not in path]
 
     def renamed_to(self, path: str) -> str | None:
-        """Return the present name of a field that was once called `path`."""
+        """Return the current path of a field that was once called `path`, or None."""
         ids = self.former.get(path, frozenset())
         return next((field.path for field in self.fields.values() if field.id in ids), None)
 
 
 def pin(services: Services, database: str, name: str) -> PinnedTable:
-    """Return the table's current snapshot. Raises SourceProblem where there is no table, or nothing in it yet."""
+    """Return the table's current snapshot. Raises SourceProblem if there is no such Iceberg table, or no snapshot yet."""
     location = _metadata_location(services, database, name)
     raw = read_location(services, location)
     metadata = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
@@ -126,7 +130,7 @@ def _metadata_location(services: Services, database: str, name: str) -> str:
 
 
 def _schema(metadata: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema that VERSION AS OF will read the snapshot with."""
+    """Return the schema with which VERSION AS OF reads the snapshot."""
     wanted = snapshot.get("schema-id", metadata.get("current-schema-id"))
     return next(schema for schema in metadata["schemas"] if schema["schema-id"] == wanted)
 
@@ -137,7 +141,7 @@ def _current_since(metadata: dict[str, Any], snapshot: dict[str, Any]) -> int:
 
 
 def _last_append(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any] | None) -> datetime:
-    """Return the time of the newest snapshot, from this one back, that brought events; the epoch where all of those expired."""
+    """Return the time of the newest snapshot, from this one back, that added events, or the epoch if all of those expired."""
     while snapshot and snapshot.get("summary", {}).get("operation") in _BRING_NO_EVENTS:
         snapshot = snapshots.get(snapshot.get("parent-snapshot-id", -1))
     return _instant(snapshot["timestamp-ms"]) if snapshot else NEVER
@@ -149,7 +153,7 @@ def _live_records(summary: dict[str, str]) -> int | None:
 
 
 def _former_ids(metadata: dict[str, Any]) -> dict[str, frozenset[int]]:
-    """Return every name that any schema of the table ever had, with all field ids it stood for."""
+    """Return every path in any schema of the table, with all field ids that it ever had."""
     ids: dict[str, set[int]] = {}
     for schema in metadata["schemas"]:
         for field in _fields(schema):
@@ -176,25 +180,25 @@ def _instant(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-#: Iceberg's name of a timestamp without a zone: Avro's local-timestamp-millis and -micros.
+#: Iceberg's name of the type without a time zone, which is Avro's local-timestamp-millis and -micros.
 LOCAL = "timestamp"
 TIMESTAMPS = (LOCAL, "timestamptz")
-#: Clocks of producers run ahead at times; an event dated further ahead of the table's last commit can't be right.
+#: Producers' clocks may be fast. The time of an event that is further ahead of the table's last commit than this is not valid.
 _AHEAD = timedelta(days=1)
 
 
 def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
     """Return all events of the pinned snapshot, in its own schema, with Kafka's metadata as kafka_…."""
     name = ".".join(quoted(part) for part in (CATALOG, table.database, table.name))
-    # Not .option("snapshot-id"): that reads old data through the table's newest schema.
+    # Not .option("snapshot-id"), which reads old data with the table's newest schema.
     frame = spark.sql(f"SELECT * FROM {name} VERSION AS OF {table.snapshot_id}")  # noqa: S608 - quoted, and a number
     return frame.select([F.col(quoted(name)).alias(NORMALISED.get(name, name)) for name in frame.columns])
 
 
 def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
-    """Return the table with the newest of Kafka's timestamps as `appended_at` if no known snapshot brought events.
+    """Return the table with the newest of Kafka's timestamps as `appended_at` if no known snapshot added events.
 
-    Events came in at that time or later.
+    Events were added at that time or later.
     """
     if table.appended_at > NEVER:
         return table
@@ -217,17 +221,20 @@ def has_invalid_time(contract: Contract, table: PinnedTable) -> Column:
 
 
 def valid_times(contract: Contract, table: PinnedTable) -> tuple[datetime, datetime]:
-    """Return the first valid event time and the end of valid ones, as the event time is stored."""
+    """Return the first valid event time and the (exclusive) end of valid ones, as the event time is stored."""
     earliest = datetime.combine(contract.source.min_event_date, time(), UTC)
     return as_stored(earliest, contract, table), as_stored(table.committed_at + _AHEAD, contract, table)
 
 
 def as_stored(moment: datetime, contract: Contract, table: PinnedTable) -> datetime:
-    """Return the moment as the event time holds it: in UTC or, in a field without zone, as a clock in the window's zone."""
+    """Return the moment as the event time is stored: in UTC or, in a field without a zone, as local time in the window's zone.
+
+    The result's tzinfo is always UTC.
+    """
     if table.fields[contract.source.event_time].type != LOCAL:
         return moment
     zone = ZoneInfo(contract.window.zone)
-    first = datetime.min.replace(tzinfo=UTC)  # a clock west of Greenwich may show a year before Python's first one
+    first = datetime.min.replace(tzinfo=UTC)  # west of Greenwich, local time may be before Python's first year
     return first if moment - first < timedelta(days=1) else moment.astimezone(zone).replace(tzinfo=UTC)
 
 
@@ -237,7 +244,7 @@ def _literal(stored: datetime, contract: Contract, table: PinnedTable) -> Column
 
 
 def require_fields(contract: Contract, table: PinnedTable) -> None:
-    """Raises SourceProblem where a field of the contract is gone, was renamed, or is another field of the same name."""
+    """Raises SourceProblem if a field of the contract is gone, was renamed, was replaced, or has an unsuitable type or name."""
     if lacking := [name for name in _REQUIRED if name not in table.fields]:
         raise SourceProblem(
             "EXP-NOT-TABLEFLOW",
@@ -255,7 +262,7 @@ def require_fields(contract: Contract, table: PinnedTable) -> None:
 
 
 def require_same_fields(paths: list[str], contract: Contract, table: PinnedTable) -> None:
-    """Raises SourceProblem where a field is another one of the same name. `paths` are as expressions write them."""
+    """Raises SourceProblem if a field was replaced by another one of the same name. `paths` are as in expressions."""
     read = [table_path(path, contract) for path in paths]
     inside = [field for field in table.fields for path in read if _is_inside(field, path)]
     _require_none([problem for path in dict.fromkeys([*read, *inside]) if (problem := _replaced(path, contract, table))], table)
@@ -271,13 +278,13 @@ def _require_none(problems: list[str], table: PinnedTable) -> None:
 
 
 def _named_fields(contract: Contract) -> Iterator[str]:
-    """Yield the fields that the contract names outright, as paths of the table; Spark's parser knows those of expressions."""
+    """Yield the fields that the contract names outside of expressions, as paths of the table. Spark's parser finds the others."""
     for key, path in contract.fields():
         yield table_path(path, contract) if key.startswith(("aggregate", "column")) else path
 
 
 def table_path(path: str, contract: Contract) -> str:
-    """Return the table's path of what expressions reach through the alias of the exploded array."""
+    """Return the path in the table: a path through the alias of the exploded array becomes one through the array."""
     head, _, rest = path.partition(".")
     if contract.explode and head == contract.explode.alias:
         return f"{contract.explode.array}[].{rest}" if rest else f"{contract.explode.array}[]"
@@ -295,12 +302,13 @@ def _problem(path: str, contract: Contract, table: PinnedTable) -> str | None:
 
 
 def _replaced(path: str, contract: Contract, table: PinnedTable) -> str | None:
-    """Return the problem where `path`, or a record or array that it is in, was dropped and added again."""
+    """Return a problem if `path`, or a record or array that it is in, was dropped and added again."""
     again = [field for field in table.fields if _is_inside(path, field) and len(table.former[field]) > 1]
     if not again or any(_is_inside(path, meant) for meant in contract.source.replaced_fields):
         return None
     return (
-        f"{again[0]} was dropped and added again, so older events would read as null (list it in source.replaced_fields if meant)"
+        f"{again[0]} was dropped and added again, so older events would read as null "
+        "(list it in source.replaced_fields if that is intended)"
     )
 
 
@@ -309,10 +317,10 @@ def _is_inside(path: str, outer: str) -> bool:
 
 
 def instant(moment: datetime) -> Column:
-    """Return a literal."""
+    """Return a Spark literal of type timestamp."""
     return F.lit(moment.astimezone(UTC).isoformat(" ")).cast("timestamp")
 
 
 def quoted(name: str) -> str:
-    """Return an identifier of Spark SQL."""
+    """Return the name as a quoted identifier of Spark SQL."""
     return "`" + name.replace("`", "``") + "`"

@@ -1,4 +1,4 @@
-"""The AWS services of a run, and the one bucket that it writes to: whole objects, conditions, listings and clean-up."""
+"""The AWS clients of a run, and the bucket that it writes to: reads, conditional writes, listings and deletion."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
 _GONE = {"NoSuchKey", "404", "NotFound", "NoSuchUpload"}
-#: S3 answers a lost race with 412, or with 409 while the other write is under way.
+#: If another writer was faster, S3 answers with 412, or with 409 while the other write is in progress.
 _CONFLICT = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
 
-#: Our code for an answer of AWS, where it isn't EXP-AWS-FAILED.
+#: Lakeferry's code for an error code of AWS. It is EXP-AWS-FAILED for all others.
 _CODES = {"AccessDenied": "EXP-AWS-DENIED", "AccessDeniedException": "EXP-AWS-DENIED", "NoSuchBucket": "EXP-AWS-NO-BUCKET"}
 
 
@@ -43,11 +43,11 @@ class Gone(StorageProblem):
 
 
 class Unanswered(StorageProblem):
-    """A service failed or could not be reached, so what it was asked for may or may not be done."""
+    """A service failed or could not be reached, so it is unknown whether it executed the request."""
 
 
-#: Retries with backoff, and no call without a timeout (seconds). Parts of an upload have no checksums of S3, with which it
-#: would want consecutive part numbers.
+#: Retries with backoff, and timeouts in seconds. Parts of an upload have no S3 checksums, because with them S3 requires
+#: consecutive part numbers.
 _CONFIG = Config(
     connect_timeout=10,
     read_timeout=60,
@@ -57,7 +57,7 @@ _CONFIG = Config(
 
 
 def connect() -> Services:
-    """Return clients from the environment's credentials, region and endpoints. Raises StorageProblem where there is no region."""
+    """Return clients from the environment's credentials, region and endpoints. Raises StorageProblem if there is no region."""
     session = boto3.session.Session()
     with aws_errors("connecting to AWS"):
         return Services(
@@ -68,7 +68,7 @@ def connect() -> Services:
 
 
 def connect_s3(region: str) -> S3Client:
-    """Return what an executor needs. The driver's environment names the region, that of an executor may not."""
+    """Return the client of an executor, whose environment may not name the region as the driver's does."""
     return boto3.session.Session().client("s3", region_name=region, config=_CONFIG)
 
 
@@ -81,7 +81,7 @@ def read_location(services: Services, location: str) -> bytes:
 
 @contextmanager
 def aws_errors(doing: str) -> Iterator[None]:
-    """Turns what AWS answers into one sentence. Conflicts pass through for the caller to decide."""
+    """Turn errors of AWS into a StorageProblem with one sentence, or into Conflict, which the caller handles."""
     try:
         yield
     except ClientError as error:
@@ -101,8 +101,8 @@ def _remedy(code: str) -> str:
     if "AccessDenied" in code:
         return "Give the job's role this permission (docs/reference/iam.md lists what it needs), then run again"
     if code == "NoSuchBucket":
-        return "Check --bucket; the run never makes buckets"
-    return "Run again; if it stays so, look the code up in the service's documentation"
+        return "Check --bucket; the run never creates buckets"
+    return "Run again; if it fails again, look up the code in the service's documentation"
 
 
 @attrs.frozen
@@ -146,7 +146,7 @@ class Bucket:
             raise Conflict from None  # somebody deleted the object meanwhile
 
     def size_of(self, key: str) -> int | None:
-        """Return bytes of the object with this absolute key, as manifests hold it, or None where there is none."""
+        """Return the size in bytes of the object with this absolute key, as in manifests, or None if there is none."""
         try:
             with aws_errors(f"asking for s3://{self.name}/{key}"):
                 return self.s3.head_object(Bucket=self.name, Key=key)["ContentLength"]
@@ -166,7 +166,7 @@ class Bucket:
                     yield self.relative(item["Key"]), item["Size"]
 
     def uploads(self, below: str) -> Iterator[tuple[str, str]]:
-        """List (relative key, upload id) of multipart uploads that were begun and not ended."""
+        """List (relative key, upload id) of multipart uploads that were neither completed nor aborted."""
         pages = self.s3.get_paginator("list_multipart_uploads").paginate(Bucket=self.name, Prefix=self.key(below))
         with aws_errors(f"listing uploads of s3://{self.name}/{self.key(below)}"):
             for page in pages:
@@ -178,7 +178,7 @@ class Bucket:
             objects = [{"Key": self.key(one)} for one in relative_keys[start : start + 1000]]
             with aws_errors(f"deleting below s3://{self.name}/{self.prefix}"):
                 answer = self.s3.delete_objects(Bucket=self.name, Delete={"Objects": objects, "Quiet": True})  # type: ignore[typeddict-item]
-            for error in answer.get("Errors", []):  # the call itself succeeds where some objects stay
+            for error in answer.get("Errors", []):  # the call itself succeeds even if some objects remain
                 code = error.get("Code", "unknown")
                 what = f"deleting s3://{self.name}/{error.get('Key', '')} failed: {code}"
                 raise StorageProblem(_CODES.get(code, "EXP-AWS-FAILED"), what, _remedy(code))

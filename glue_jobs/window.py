@@ -1,4 +1,4 @@
-"""Export one window: is it up to date? If not, compute, upload, verify, describe, publish."""
+"""Export one window, unless it is up to date: compute, upload, verify, describe and publish it."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ from glue_jobs.store import Bucket, aws_errors
 #: Keys of the manifest that the run's record contains too.
 _MANIFEST_KEYS_IN_RECORD = ("status", "generation", "run_id", "rows", "headline", "files", "checks", "notes")
 
-#: A commit of Tableflow may contain new records of only some Kafka partitions, and the next one comes within minutes. When the
-#: table takes new data this long after the window's end, a partition without newer events is idle.
+#: A commit of Tableflow may contain new records of only some Kafka partitions, and the next one comes within minutes. If the
+#: table receives new data this long after the window's end, a partition without newer events is considered idle.
 _IDLE_AFTER = timedelta(hours=1)
 
 
 @attrs.frozen(slots=False)  # for `cached_property`
 class RunContext:
-    """What the windows of a run share. `spark` starts the session when it is first called; a run with nothing to do never
-    calls it. `computed` holds, by window, the document of the last run that computed it or found it up to date.
+    """What the windows of a run share. `spark` returns the session, and waits for it if it is still starting; a run without
+    windows never calls it. `computed` has, by window, the document of the last run that computed it or found it up to date.
     """
 
     spark: Callable[[], SparkSession]
@@ -63,7 +63,7 @@ class RunContext:
     bucket: Bucket
     record: RunRecord
     listing: Listing
-    #: Those that the run works on, in this order.
+    #: The windows that the run processes, in this order.
     windows: list[Window]
     computed: dict[str, dict[str, Any]]
     clock: Clock
@@ -87,7 +87,7 @@ class RunContext:
 
     @cached_property
     def aggregated(self) -> dict[str, str] | None:
-        """The run that published each computed window of the table of aggregates."""
+        """The id of the run whose rows the table of aggregates has, by computed window."""
         return self.aggregates.published_runs(sorted(self.computed)) if self.aggregates else None
 
     @contextmanager
@@ -98,8 +98,9 @@ class RunContext:
 
 
 def export_window(run: RunContext, window: Window) -> dict[str, Any]:
-    """Return the window's document for the run's record. Raises ExportError, after it removed what it wrote, unless a
-    manifest that names it may still appear.
+    """Export a window and return its document for the run's record.
+
+    If an error stops it, it removes the files that it wrote, unless a manifest that names them may still appear.
     """
     location = run.location(window)
     run.record.require_time(run.clock())
@@ -116,16 +117,16 @@ def export_window(run: RunContext, window: Window) -> dict[str, Any]:
         document = _export(run, window, incomplete)
     except BaseException as error:
         if not may_be_written(error):
-            with suppress(ExportError):  # what went wrong first is what counts, and the next run removes what is left
+            with suppress(ExportError):  # the first error is the one to report; the next run removes the rest
                 cleanup.discard_files(location, run.record.id)
         raise
     return document | inputs if document["state"] in (PUBLISHED, UNCHANGED, SKIPPED) else document
 
 
 def _inputs(run: RunContext, window: Window) -> str:
-    """Return a hash of everything that decides what a run does about the window: while it is the same, so is the result.
+    """Return a hash of everything that determines the result for a window. While it is the same, so is the result.
 
-    Until the window counts as complete, that is any commit to the table.
+    Until the window is considered complete, the hash changes with each commit to the table.
     """
     files = run.query.files.digest(window)
     is_open = run.table.appended_at < window.end + _IDLE_AFTER
@@ -136,7 +137,7 @@ def _inputs(run: RunContext, window: Window) -> str:
 def _if_up_to_date(run: RunContext, window: Window, current: Manifest | None, inputs: dict[str, str]) -> dict[str, Any] | None:
     """Return the document of a window that was computed from the same inputs, and whose files and aggregate are present.
 
-    None where it must be computed.
+    None if it must be computed.
     """
     before = run.computed.get(window.label, {})
     if before.get("inputs_sha256") != inputs["inputs_sha256"]:
@@ -151,7 +152,7 @@ def _if_up_to_date(run: RunContext, window: Window, current: Manifest | None, in
 
 
 def _why_incomplete(run: RunContext, window: Window) -> str:
-    """Return why events of the window may still be on their way to the table; "" where none are."""
+    """Return why events of the window may still be missing in the table, or "" if it is complete."""
     if run.table.appended_at == NEVER:
         return "the table has no events"
     last = f"the table's last new data is of {run.table.appended_at:%Y-%m-%d %H:%M} UTC"
@@ -164,7 +165,7 @@ def _why_incomplete(run: RunContext, window: Window) -> str:
     if not behind:
         return ""
     named = ", ".join(map(str, behind))
-    return f"{last}, and holds nothing that Kafka partitions {named} received after the window's end"
+    return f"{last}, and the table has no events that Kafka partitions {named} received after the window's end"
 
 
 def _incomplete_document(run: RunContext, window: Window, reason: str) -> dict[str, Any]:
@@ -178,7 +179,7 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
     try:
         frame, stored = _compute(run, window)
         with run.phase(window, "verify"), ThreadPoolExecutor(1) as pool:
-            counting = pool.submit(_count_read, run, window)  # Spark has nothing else to do while the driver reads
+            counting = pool.submit(_count_read, run, window)  # Spark is idle while the driver reads the file
             stats = _read_back(run, stored)
             counted = counts.reconcile(counting.result(), stored.report, stats, aggregated=run.contract.aggregate is not None)
             counts.require_valid(counting.result(), run.contract.source.max_invalid_percent, window.label)
@@ -210,7 +211,7 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
         if run.dry_run:
             cleanup.discard_files(location, run.record.id)
             return _document(window, "dry_run", _manifest(run, result))
-        # What was published and has become empty is published again as empty: skipping it would leave its rows visible.
+        # A published window that has become empty is published again as empty. Skipping it would leave its rows visible.
         if empty and run.contract.window.on_empty == "skip" and current is None:
             cleanup.discard_files(location, run.record.id)
             if incomplete:
@@ -219,7 +220,7 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
             return _document(window, SKIPPED, _manifest(run, result))
         return _publish(run, window, result, frame)
     finally:
-        with suppress(Exception):  # what went wrong first is what counts
+        with suppress(Exception):  # the first error is the one to report
             run.spark().catalog.clearCache()  # the groups of an aggregate
 
 
@@ -242,7 +243,7 @@ def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
         form = CsvFormat(run.contract.columns, run.contract.delivery, frame.hashed_late, run.query.key)
         stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
     for unfinished, upload_id in run.bucket.uploads(folder):
-        run.bucket.abort(unfinished, upload_id)  # boto3 repeats a request without an answer, so S3 may have begun two
+        run.bucket.abort(unfinished, upload_id)  # boto3 retries a request without an answer, so S3 may have begun two
     return frame, stored
 
 
@@ -278,7 +279,7 @@ def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[
 
 
 def implied_checks(contract: Contract, stats: FileStats) -> list[CheckResult]:
-    """Check what the columns promise without being asked: no empty cells, no values but those listed."""
+    """Return the checks that follow from the columns: no empty cells, and only the allowed values."""
     results = []
     for column in contract.columns:
         if not column.nullable:
@@ -328,7 +329,7 @@ def _publish(run: RunContext, window: Window, result: WindowResult, frame: Windo
             with run.phase(window, "keep aggregate"):
                 run.aggregates.write(location, window, outcome.manifest, frame.groups)
         except BaseException as error:
-            error.add_note(MAY_BE_WRITTEN)  # a later run completes the table, however old the window is
+            error.add_note(MAY_BE_WRITTEN)  # a later run completes the table, regardless of the window's age
             raise
     return _document(window, outcome.state, outcome.manifest)
 

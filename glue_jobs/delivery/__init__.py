@@ -1,1 +1,1 @@
-"""From rows to files that somebody may trust: encode, verify, describe, publish once."""
+"""Turn rows into verified files: encode, verify, describe and publish them once."""

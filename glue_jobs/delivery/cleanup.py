@@ -1,4 +1,4 @@
-"""Remove what runs left: files that no generation of a manifest names, uploads that nobody ends."""
+"""Remove leftovers of runs: files that no generation of a manifest names, and unfinished uploads."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from glue_jobs.delivery.publish import Leftovers, Listing, WindowLocation
 def clean_window(
     location: WindowLocation, current: Manifest | None, left: dict[str, Leftovers], own_run: str, now: datetime
 ) -> list[str]:
-    """Remove what dead runs left in this window. Return their ids.
+    """Remove what ended or dead runs left in this window. Return the ids of these runs.
 
-    `current` is its manifest, and `left` what the runs left, by their ids.
+    `current` is the window's manifest, and `left` has what each run left, by its id.
     """
     kept = {own_run} | (_runs_of(current) if current else set())
     removed = []
@@ -27,9 +27,10 @@ def clean_window(
 
 
 def clean_up_dead_runs(listing: Listing, own_run: str, earlier: list[dict[str, Any]], now: datetime) -> None:
-    """Remove what runs left that died lately, also in windows that no run works on again; their records then say so.
+    """Remove what recently dead runs left, also in windows that no run processes again, and mark these runs as failed.
 
-    The same for runs that don't know whether they published a window. `earlier` are the records of the latest runs.
+    Also remove what ended runs left in windows for which they don't know whether they published them. `earlier` are the records
+    of the latest runs.
     """
     dead, unsure = runs.list_dead_runs(earlier, now), runs.list_unsure_runs(earlier)
     for run_id in [*dead, *unsure]:

@@ -13,19 +13,20 @@ from glue_jobs import outcomes
 from glue_jobs.delivery.verify import FileStats, Part
 from glue_jobs.errors import Blocked, Inconsistent
 
-_REMEDY = "Nothing was published; run again, and report it if it stays so"
+_REMEDY = "Nothing was published; run again, and report it if it happens again"
 _WITHHELD = (
-    "The only group of this window is too small to be shown, and counts of events and lines would tell its size: "
-    "they were made and they agree, but they are withheld."
+    "The only group of this window is too small to be shown, and counts of events and lines would reveal its size. "
+    "The counts agree, but they are withheld."
 )
 
 
 @attrs.define
 class PartitionReport:
-    """Sums over one partition, or over all.
+    """Counts of one partition, or of all.
 
-    `events` is by outcome; `lines` and `rows` (which differ for groups) by state; `flagged` counts rows by number of the
-    flag; `offsets` is [least, greatest] by Kafka partition. All keys are text, because this travels as JSON.
+    `events` are by outcome, `lines` and `rows` (which differ for groups) by state. `flagged` has the number of rows that failed
+    a check, by the check's number. `offsets` has [lowest, highest] by Kafka partition. All keys are text, because executors
+    return this as JSON.
     """
 
     records: int = 0
@@ -94,18 +95,19 @@ def _count_events(rows: pa.Table, report: PartitionReport) -> None:
         outcome = row[outcomes.OUTCOME]
         amount = row[f"{outcomes.EVENTS}_sum"] if of_groups else row["count_all"]
         offsets = {str(row[outcomes.PARTITION]): [row[f"{outcomes.OFFSET_MIN}_min"], row[f"{last}_max"]]}
-        # Without an array to explode, an event that is kept is its own one item.
+        # Without an array to explode, a kept event is a single item.
         items = row[f"{outcomes.ITEMS}_sum"] or 0 if has_items else amount * (outcome == outcomes.KEPT)
         report.add(PartitionReport(events={outcomes.EVENT_NAMES[outcome]: amount}, offsets=offsets, items=items))
 
 
 @attrs.frozen
 class ReadCounts:
-    """Events as they were counted where they were read, before anything was done with them.
+    """Numbers of events as they are read, before anything is done with them.
 
-    `in_table` comes from the snapshot's own metadata (or a count where deletes make that unknown). `inside` counts what
-    was not set aside for an invalid time and, where the window is applied early, lies in the window; `null_key` is part of
-    it. `invalid_time_received` are those events with an invalid time that Kafka received during the window.
+    `in_table` is from the snapshot's metadata, or from a query if deletes make it unknown there. `inside` counts events with a
+    valid time in the window, or all events with a valid time if the window is applied after deduplication (`whole_table`).
+    `null_key` is a part of it. `invalid_time_received` counts the events with an invalid time that Kafka received during the
+    window.
     """
 
     in_table: int
@@ -117,9 +119,9 @@ class ReadCounts:
 
 
 def reconcile(read: ReadCounts, report: PartitionReport, file: FileStats, *, aggregated: bool) -> dict[str, Any]:
-    """Return counts by outcome, for manifest, record and report. Raises Inconsistent where two counts of one thing differ.
+    """Return counts by outcome, for manifest, record and report. Raises Inconsistent if two counts of one thing differ.
 
-    One small group alone has no second one to hide behind: what counts its events or lines is then withheld.
+    If the only group is suppressed, counts of events and lines are withheld, because they would reveal its size.
     """
     event = {name: report.events.get(name, 0) for name in ("duplicates", "outside_window", "filtered", "kept")}
     line = {name: report.lines.get(name, 0) for name in ("filtered", "suppressed", "delivered")}
@@ -129,7 +131,7 @@ def reconcile(read: ReadCounts, report: PartitionReport, file: FileStats, *, agg
     _require_equal("rows written and rows in the finished file", report.records, file.rows)
     _require_equal(f"delivered {'groups' if aggregated else 'lines'} and rows written", shown, report.records)
     if not read.whole_table:
-        # Files without an event of the window were never opened; what they hold is what the table has beyond what was read.
+        # Files without an event of the window were not read. The table has their events in addition to those that were read.
         event["outside_window"] += read.in_table - read.inside - read.invalid_time
     if event["outside_window"] < 0:
         raise Inconsistent("EXP-COUNTS", f"the table says it has {read.in_table} events, but more were read", _REMEDY)
@@ -147,7 +149,10 @@ def reconcile(read: ReadCounts, report: PartitionReport, file: FileStats, *, agg
 
 
 def require_valid(read: ReadCounts, limit: int, window: str) -> None:
-    """Raise Blocked where more than `limit` percent of the window's events, or of the table's, can't be used."""
+    """Raises Blocked if too many events can't be used.
+
+    The limit is in percent: of the window's events without a valid time or key, and of the table's without a valid time.
+    """
     of_table = (read.invalid_time, read.in_table)
     of_window = (read.invalid_time_received + read.null_key, read.inside + read.invalid_time_received)
     if any(100 * invalid > limit * events for invalid, events in (of_table, of_window)):

@@ -1,9 +1,9 @@
-"""Rows as lines of CSV (RFC 4180), a batch at a time, by Arrow's kernels.
+"""Encode rows as CSV (RFC 4180), one batch at a time, with Arrow's compute functions.
 
-Text is quoted where it must be, and guarded where a spreadsheet would run it. Spreadsheets differ in where they split a
-line (at comma, semicolon or tab, by the language of the machine), and one that splits elsewhere than the file does not
-see its quotation marks. So an apostrophe goes in front of a formula not only at the beginning of a text, but after each
-comma, semicolon, tab or line end in it. `unguarded` is the exact reverse.
+Text is quoted if necessary, and guarded if a spreadsheet would execute it as a formula. A spreadsheet splits a line at commas,
+semicolons or tabs, depending on the language of the machine. If that is not the file's delimiter, the file's quotation marks
+have no effect. So an apostrophe is put before a formula not only at the beginning of a text, but after each comma, semicolon,
+tab or line end in it. `unguarded` is the exact reverse.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from exports.contract import Column, Delivery, decimal_type
 #: Ends every record; RFC 4180 §2.1.
 RECORD_END: Final = "\r\n"
 BYTE_ORDER_MARK: Final = "\ufeff"
-#: UTF-16 code units that a cell of Excel holds, apostrophes included; in its dialect, what is more is cut, and counted.
+#: The most UTF-16 code units in a cell of Excel, apostrophes included. The dialect excel cuts longer texts, and counts them.
 LONGEST_TEXT: Final = 32_767
-#: Arrow writes smaller numbers than this scale with an exponent, so Spark makes text of them.
+#: Arrow writes small decimals of a larger scale than this with an exponent, so Spark turns them into text.
 PLAIN_SCALE: Final = 6
 
 #: Characters that start a formula, and those that a spreadsheet skips in front of one: blanks, quotation marks, control
 #: characters that don't separate cells.
 _FORMULA: Final = "[=+\\-@＝＋－＠]"
 _SKIPPED: Final = " '\"\u00a0\u3000"
-#: The beginning of a text that is guarded: also each control character, which spreadsheets drop.
+#: The beginning of a text that is guarded. It may be any control character, because spreadsheets drop them.
 GUARDED: Final = f"^[{_SKIPPED}]*(?:{_FORMULA}|[\\x00-\\x1f])"
 #: Where another cell would begin inside a text: the separator, and the formula after it.
 _INSIDE: Final = f"([,;\t\r\n])([{_SKIPPED}\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f]*{_FORMULA})"
@@ -48,7 +48,7 @@ class Lines:
 
 
 def header(columns: list[Column], delivery: Delivery) -> bytes:
-    """Return the first record, with the byte order mark where the dialect wants one. Names need no quotes by their form."""
+    """Return the first record, with a byte order mark in the dialect excel. The form of names makes quotes unnecessary."""
     mark = BYTE_ORDER_MARK if delivery.dialect == "excel" else ""
     return (mark + delivery.delimiter.join(column.name for column in columns) + RECORD_END).encode()
 
@@ -69,8 +69,8 @@ def lines(rows: pa.Table, columns: list[Column], delivery: Delivery) -> Lines:
                 values, long = _short(values)
                 cut += long
         cells.append(_cell(values, column, delivery, is_formula))
-        # Of lines split elsewhere, a cell begins where the file's first one does or, because spreadsheets drop a leading tab,
-        # at any tab.
+        # If lines are split at another delimiter, a cell begins where the file's first one does or, because spreadsheets drop a
+        # leading tab, at any tab.
         if len(cells) == 1 or delivery.delimiter == "\t":
             signed = _is_formula(cells[-1], column, delivery.null_text)
             if pc.any(signed).as_py():
@@ -93,7 +93,7 @@ def guarded(text: str) -> str:
 
 
 def written_by_spark(column: Column) -> bool:
-    """Return whether Spark hands the column over as text, because Arrow would write it in another form."""
+    """Return whether Spark turns the column into text, because Arrow would write it in another form."""
     size = decimal_type(column.type)
     return size is not None and size[1] > PLAIN_SCALE
 
@@ -114,9 +114,9 @@ def _is_free_text(column: Column) -> bool:
 
 
 def _is_formula(cell: pa.ChunkedArray, column: Column, null_text: str) -> pa.ChunkedArray:
-    """Find rows whose cell is unguarded and begins with a sign: a negative number, or a missing value's text such as "-".
+    """Find rows whose cell is unguarded and begins like a formula: a negative number, or a missing value's text such as "-".
 
-    A spreadsheet that splits elsewhere would make one formula of such a row, were its texts not quoted.
+    A spreadsheet that splits at another delimiter would read such a row as one formula if its texts were not quoted.
     """
     missing = re.match(_FORMULA, null_text) is not None
     if _is_free_text(column):
@@ -125,7 +125,7 @@ def _is_formula(cell: pa.ChunkedArray, column: Column, null_text: str) -> pa.Chu
 
 
 def _guarded(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Do to a column what `guarded` does to a text."""
+    """Apply `guarded` to each text of a column."""
     begins = pc.match_substring_regex(values, GUARDED)
     if pc.any(pc.match_substring_regex(values, _INSIDE)).as_py():
         values = pc.replace_substring_regex(values, _INSIDE, _GUARD_INSIDE)
@@ -135,7 +135,7 @@ def _guarded(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _quoted(values: pa.ChunkedArray, delivery: Delivery, is_formula: pa.ChunkedArray | None) -> pa.ChunkedArray:
-    # The delimiter, what readers may trim, and nothing at all, which would read as null.
+    # Quotation marks, delimiters, line ends, spaces that readers may trim, and the empty text, which would read as null.
     special = pc.match_substring_regex(values, f'["{delivery.delimiter}\r\n]|^ | $|^$')
     if delivery.null_text:
         special = pc.or_(special, pc.equal(values, delivery.null_text))
@@ -147,7 +147,7 @@ def _quoted(values: pa.ChunkedArray, delivery: Delivery, is_formula: pa.ChunkedA
 
 
 def _valid(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """Replace invalid UTF-8 by U+FFFD and count it; Spark passes bytes on unchecked."""
+    """Replace invalid UTF-8 with U+FFFD, and count the replacements. Spark doesn't validate text."""
     try:
         values.validate(full=True)
     except pa.ArrowInvalid:
@@ -160,7 +160,7 @@ def _valid(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
 
 
 def _short(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """Cut guarded texts to what a cell of Excel holds, and count those that were longer."""
+    """Cut guarded texts to the length of an Excel cell, and count those that were longer."""
     if (pc.max(pc.binary_length(values)).as_py() or 0) <= LONGEST_TEXT:
         return values, 0
     cells = values.to_pylist()
@@ -169,13 +169,13 @@ def _short(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
 
 
 def _fitting(cell: str) -> str:
-    """Return as much of a guarded text as a cell of Excel holds. `unguarded` restores a beginning of the text from it."""
+    """Return as much of a guarded text as fits into a cell of Excel. `unguarded` makes it a beginning of the original text."""
     units = cell.encode("utf-16-le")
     if len(units) <= 2 * LONGEST_TEXT:
         return cell
     short = units[: 2 * LONGEST_TEXT].decode("utf-16-le", errors="ignore")
     text, kept = unguarded(cell), unguarded(short)
-    # An apostrophe whose formula was cut off stays in `kept`, and isn't part of the text.
+    # An apostrophe whose formula was cut off remains in `kept`, although it isn't part of the text.
     return short if text.startswith(kept) else guarded(text[: len(kept) - 1])
 
 
@@ -188,7 +188,7 @@ def _joined(parts: list[pa.ChunkedArray | str]) -> pa.ChunkedArray:
 
 
 def _bytes(joined: pa.ChunkedArray) -> memoryview | bytes:
-    """Return the lines one after another, which is how Arrow holds them."""
+    """Return the lines as one buffer. Arrow stores them consecutively."""
     pieces = [_slice(chunk) for chunk in joined.chunks if len(chunk)]
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

@@ -11,7 +11,7 @@ from exports.contract import Column, Contract
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.manifest import File, WindowResult, window_document
 
-#: How values of a type are written, in the words of the Table Schema; what no entry says is its default.
+#: How values of a type are written, in terms of the Table Schema. Other properties have their defaults.
 _TYPES: dict[str, dict[str, Any]] = {
     "text": {"type": "string"},
     "integer": {"type": "integer", "bareNumber": True},
@@ -23,7 +23,7 @@ _TYPES: dict[str, dict[str, Any]] = {
 
 
 def data_package(result: WindowResult) -> dict[str, Any]:
-    """Describe the files. Paths are relative to the folder in which the package lies."""
+    """Describe the files. Paths are relative to the folder of datapackage.json."""
     contract = result.contract
     return {
         "profile": "tabular-data-package",
@@ -101,13 +101,13 @@ def _constraints(column: Column, null_text: str) -> dict[str, Any]:
 
 
 def _never_reads_as_missing(column: Column, null_text: str) -> bool:
-    """Readers of the Table Schema don't see quotation marks: to them a text that looks like a missing value is one."""
+    """Return whether no value equals `null_text`. Readers of the Table Schema ignore quotes, so it would be missing to them."""
     hashed = column.personal is not None and column.personal.treatment == "hash"
     return column.type != "text" or hashed or (bool(column.allowed) and null_text not in column.allowed)
 
 
 def _as_read(column: Column, value: str) -> str | int | bool:
-    """Return the value as the file's reader gets it; a decimal as text, for JSON has none."""
+    """Return the value as the file's reader gets it. A decimal is text, because JSON has no decimals."""
     if column.type == "text":
         return csv.guarded(value)
     if column.type == "integer":

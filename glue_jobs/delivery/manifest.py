@@ -1,4 +1,4 @@
-"""The manifest of a window: what was delivered, from what, by whom, and whether it holds."""
+"""The manifest of a window: the delivered files, their source, the run that made them, and the results of checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Manifest = dict[str, Any]
 FORMAT = 1
 #: Outcomes of events that lie in the window.
 OF_WINDOW: Final = ("kept", "duplicates", "filtered")
-#: Excel shows no more rows of a sheet than this, the header among them.
+#: The most rows in a sheet of Excel, including the header.
 EXCEL_ROWS = 1_048_576
 
 
@@ -37,7 +37,7 @@ class File:
 
 @attrs.frozen
 class CheckResult:
-    """`failed` counts rows where a rule speaks of each row (`of` is rows); it is 0 or 1 where it speaks of the file."""
+    """`failed` is the number of rows that fail a check of rows (`of` is rows), and 0 or 1 for a check of the file."""
 
     id: str
     severity: str
@@ -60,7 +60,7 @@ class WindowResult:
     run_id: str
     status: str
     counts: dict[str, Any]
-    #: All events in the window with one of the outcomes OF_WINDOW, also where `counts` withholds them.
+    #: All events in the window with one of the outcomes OF_WINDOW, even if `counts` withholds them.
     events: int
     offsets: dict[str, list[int]]
     stats: FileStats
@@ -74,7 +74,7 @@ class WindowResult:
 
 @attrs.frozen(order=True)
 class Fence:
-    """A fencing token: the newer view of the source wins, then the later start."""
+    """A fencing token. The run with the newer view of the source wins, then the one that started later."""
 
     source_since: datetime
     started_at: datetime
@@ -90,7 +90,7 @@ def fence_of(manifest: Manifest) -> Fence:
 
 
 def first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manifest:
-    """Return the manifest of a window that nobody published before."""
+    """Return the manifest of a window that was never published before."""
     contract = result.contract
     return next_generation(
         {
@@ -142,9 +142,9 @@ def digest(content: bytes) -> str:
 def lost_events(current: Manifest, result: WindowResult) -> bool:
     """Return whether events that the published generation counted are no longer in the table, as after Tableflow's retention.
 
-    A table that only grows still has every event of a window: there are never fewer, and no partition begins later. Where
-    rows are replaced by key, or the contract has another version, the two can't be compared. Nor can they where the window is
-    applied after deduplication: the counts are of the whole table, from which retention may remove events of other windows.
+    In a table that only grows, a window never has fewer events than before, and its first offset in a partition never increases.
+    The two can't be compared if rows are replaced by key, or if the contract has another version. Nor can they if the window is
+    applied after deduplication: the counts are then of the whole table, from which retention may remove events of other windows.
     """
     before = current["rows"]["events"]
     contract = result.contract
@@ -170,7 +170,7 @@ def window_document(window: Window, contract: Contract) -> dict[str, str]:
 
 
 def totals_document(stats: FileStats) -> dict[str, dict[str, str | None]]:
-    """Return numbers as text: JSON has no decimals. A column whose unit varies has a sum for each unit, and no other total."""
+    """Return numbers as text, because JSON has no decimals. A column whose unit varies only has a sum for each unit."""
     whole = {
         name: {what: None if value is None else f"{value:f}" for what, value in total.items()}
         for name, total in stats.totals.items()
@@ -184,8 +184,9 @@ def totals_document(stats: FileStats) -> dict[str, dict[str, str | None]]:
 
 
 def previous_document(manifest: Manifest) -> dict[str, Any]:
-    """Return what a later window's report compares itself with. Where that window is empty, `last_with_rows` is the same of the
-    latest one before it that isn't, or None.
+    """Return the numbers of a window with which the report of the next window compares.
+
+    If the window is empty, `last_with_rows` has those of the latest window before it that isn't, or None.
     """
     document = {
         "window": manifest["window"]["label"],
@@ -198,12 +199,12 @@ def previous_document(manifest: Manifest) -> dict[str, Any]:
 
 
 def figure(number: dict[str, Any]) -> str:
-    """Return what `totals` calls a number of the headline."""
+    """Return the key in `totals` of a number of the headline."""
     return _of_unit(number["column"], number["unit"]) if number["per"] else str(number["column"])
 
 
 def _of_unit(column: str, unit: str | None) -> str:
-    # An empty unit isn't a missing one, whose key ends with the blank.
+    # An empty unit differs from a missing one, whose key ends with a space.
     return f'{column} ""' if unit == "" else f"{column} {unit or ''}"
 
 
@@ -214,7 +215,7 @@ def _last_with_rows(before: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list[str]:
-    """Return sentences for the reader about what a file can't say itself."""
+    """Return sentences for the reader about what the file itself doesn't show."""
     lines = []
     if contract.delivery.dialect == "excel" and stats.rows >= EXCEL_ROWS:
         lines.append(f"The file has {stats.rows:,} rows; Excel opens the first {EXCEL_ROWS - 1:,} of them.")
@@ -237,7 +238,7 @@ def _many_digits(stats: FileStats) -> bool:
 
 
 def headline(result: WindowResult) -> list[dict[str, Any]]:
-    """Return totals in the contract's order, those of a column whose unit varies by unit."""
+    """Return totals in the contract's order. A column whose unit varies has a total for each unit."""
     columns = {column.name: column for column in result.contract.columns}
     numbers: list[dict[str, Any]] = []
     for name in result.contract.report.headline:
@@ -253,7 +254,7 @@ def headline(result: WindowResult) -> list[dict[str, Any]]:
 
 def _source(result: WindowResult) -> dict[str, Any]:
     table = result.table
-    # The offsets of a window bound the count of its events, so they are withheld with it.
+    # The offsets of a window limit the number of its events, so they are withheld if that number is.
     offsets = {} if result.counts["withheld"] else result.offsets
     return {
         "topic": result.contract.source.topic,

@@ -1,8 +1,9 @@
-"""One CSV in S3 from many partitions: executors upload what they encode, the driver fills the gaps and completes.
+"""Write one CSV file in S3 from many partitions, as a multipart upload.
 
-Nothing is visible before the complete call, and there is no staging prefix to leave behind. S3 wants 5 MiB of every part but
-the last. A partition can't know what comes before it, so it hands its first 5 MiB to the driver, which joins them to what the
-partitions before left over.
+Executors upload the parts that they encode. The driver uploads the parts between them and completes the upload. Nothing is
+visible before that, and there is no staging prefix to clean up. Every part but the last must have at least 5 MiB. A partition
+doesn't know what comes before it, so it returns its first 5 MiB to the driver, which joins them with what the partitions before
+it were too small to upload.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from glue_jobs.store import Bucket
 
-#: The least S3 takes as a part that isn't the last, and the most parts of an object.
+#: S3's smallest size of a part that isn't the last, in bytes, and its highest number of parts.
 LEAST_PART: Final = 5 << 20
 MAX_PARTS: Final = 10_000
 _PART: Final = 16 << 20
@@ -43,7 +44,7 @@ _RESULT_SCHEMA: Final = "partition int, report string, head binary"
 
 @attrs.frozen
 class Upload:
-    """An upload in progress. Of each partition's `stride` part numbers the first is the driver's."""
+    """An upload in progress. Each partition has `stride` part numbers, and the driver uses the first of them."""
 
     region: str
     bucket: str
@@ -63,8 +64,8 @@ class StoredFile:
 
 @attrs.frozen
 class CsvFormat:
-    """The form of the file: columns and delivery of the contract. `hashed` names columns that come as they are in the table and
-    are replaced by pseudonyms, made with `key`, before they are written.
+    """The format of the file: columns and delivery of the contract. `hashed` names columns with values of the table, which are
+    replaced with pseudonyms, made with `key`, before they are written.
     """
 
     columns: list[Column]
@@ -81,9 +82,9 @@ class CsvFormat:
         return bytes(self.packed(self.header))
 
     def hashers(self) -> dict[str, Callable[[pa.Array], pa.Array]]:
-        """Return functions from values to pseudonyms, by column. A task makes them itself, because they can't be sent to it.
+        """Return, by column, functions that turn values into pseudonyms. Each task makes its own: they can't be sent to it.
 
-        Raises ValueError without a valid key: nothing is written as it is in the table.
+        Raises ValueError without a valid key, so that no value is written as it is in the table.
         """
         kinds = {column.name: column.personal.kind or "text" for column in self.columns if column.personal}
         return {name: hasher(self.key, kinds[name]) for name in sorted(self.hashed)}
@@ -96,7 +97,7 @@ class CsvFormat:
 def write_file(frame: DataFrame, partitions: int, bucket: Bucket, key: str, form: CsvFormat) -> StoredFile:
     """Write the lines of `frame`, which has at most this many partitions, in order, to `key`.
 
-    Leaves an upload behind when it fails; the caller clears the run's folder.
+    If it fails, the upload is left unfinished; the caller cleans up the run's folder.
     """
     from glue_jobs.store import aws_errors  # noqa: PLC0415 - executors import this module, and boto3 takes a while
 
@@ -119,7 +120,10 @@ def write_file(frame: DataFrame, partitions: int, bucket: Bucket, key: str, form
 def fill_gaps(
     s3: S3Client, upload: Upload, header: bytes, results: list[tuple[int, PartitionReport, bytes]], partitions: int
 ) -> list[Part]:
-    """Upload what partitions were too small to upload before the head of the next one that did; return all parts."""
+    """Upload the driver's parts, and return all parts.
+
+    A part of the driver has all of the partitions that were too small to upload a part, and the head of the next one that did.
+    """
     parts: list[Part] = []
     pending = header
     for index, report, head in results:
@@ -184,12 +188,12 @@ class PartitionSink:
 
     @property
     def _part_size(self) -> int:
-        """Bytes of the next part. They double with each quarter of the part numbers that is used up: 98 numbers hold 5.6 GiB."""
+        """Bytes of the next part. They double each time a quarter of the part numbers is used: 98 numbers hold 5.6 GiB."""
         return _PART << 4 * (self._number - self._first_number) // self._upload.stride
 
     def add(self, data: bytes | memoryview) -> None:
         self._buffer.write(data)
-        # Never let go of everything: what is left must be enough for a last part.
+        # Always keep enough for the last part.
         if self._buffer.tell() >= self._part_size + LEAST_PART:
             self._spill(self._buffer.tell() - LEAST_PART)
 
@@ -236,14 +240,14 @@ def begin(s3: S3Client, bucket: str, key: str, content_type: str, partitions: in
 
 
 def upload_part(s3: S3Client, upload: Upload, number: int, data: bytes) -> Part:
-    """Upload a part. Reading the object back compares the hash with what S3 has."""
+    """Upload a part. Its hash is compared when the object is read back."""
     answer = s3.upload_part(Bucket=upload.bucket, Key=upload.key, UploadId=upload.upload_id, PartNumber=number, Body=data)
     return Part(number, answer["ETag"], len(data), hashlib.sha256(data).hexdigest())
 
 
 def complete(s3: S3Client, upload: Upload, parts: list[Part]) -> None:
     listed: list[CompletedPartTypeDef] = [{"PartNumber": part.number, "ETag": part.etag} for part in parts]
-    # An upload that is gone was completed by a try whose answer was lost. If not, reading the object back shows it.
+    # If the upload is gone, an attempt completed it and its answer was lost. Otherwise, reading the object back fails.
     with suppress(s3.exceptions.NoSuchUpload):
         s3.complete_multipart_upload(
             Bucket=upload.bucket,

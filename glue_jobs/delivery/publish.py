@@ -1,12 +1,13 @@
-"""Publish once. What a window's manifest names is visible; everything else is not.
+"""Publish a window once. Only the files that its manifest names are visible.
 
-    <export>/manifests/<window>.json     written last, by a conditional write: the decision
+    <export>/manifests/<window>.json     written last, by a conditional write: makes the files visible
     <export>/data/<window>/<run>/…       the files of one run, under keys that no other run uses
-    <export>/skipped/<window>.json       the window was empty and passed over
+    <export>/skipped/<window>.json       the window was empty and was skipped
     <export>/runs/<run>.json             see glue_jobs.runs
 
-Two runs that publish the same window meet at the manifest: one write succeeds, the other is refused and looks again.
-Same content: nothing new. Otherwise the run with the later view of the source wins, whoever is slower.
+If two runs publish the same window, S3 accepts one write of the manifest and refuses the other. The refused run then reads the
+manifest: if the content is the same, it publishes nothing. Otherwise the run with the newer view of the source wins, even if it
+is slower.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ UNCHANGED = "unchanged"
 SUPERSEDED = "superseded"
 SKIPPED = "skipped"
 
-#: More than runs of one export that could be at the same window at once.
+#: More than the number of runs that could publish the same window at the same time.
 _ATTEMPTS = 50
-#: Seconds. S3 answers 409 while another write of the same key is under way.
+#: Seconds. S3 answers 409 while another write of the same key is in progress.
 _LONGEST_PAUSE = 1.0
-#: A note on an error after which the run can't say that the window is finished; see `may_be_written`.
+#: A note on an error after which the run doesn't know whether the window is finished; see `may_be_written`.
 MAY_BE_WRITTEN = "The manifest may have been written, or may still be."
 
 
@@ -136,13 +137,13 @@ def publish(
 ) -> Outcome:
     """Make `manifest` the visible one, as the generation after the one that it replaces.
 
-    Raises ExportError once the run's time limit has passed: other runs may then remove its files. Where an error leaves
-    open whether S3 wrote the manifest, `may_be_written` says so of it.
+    Raises ExportError once the run's time limit has passed: other runs may then remove its files. If it is unknown after an error
+    whether S3 wrote the manifest, `may_be_written` is true of the error.
     """
     for attempt in range(_ATTEMPTS):
         current, etag = location.current() or (None, None)
         if current is not None and current["run_id"] == run.id:
-            return Outcome(PUBLISHED, current)  # written by us: its answer was lost, and the client's second try was refused
+            return Outcome(PUBLISHED, current)  # written by this run: the answer was lost, and the retry was refused
         now = clock()
         run.require_time(now)
         if current is not None and _says_the_same(current, manifest) and _files_exist(location, current):
@@ -154,7 +155,7 @@ def publish(
         try:
             location.bucket.write_if(location.manifest_key, content, "application/json", etag=etag)
         except Conflict:
-            # Nothing to wait for where another run has won; the jitter keeps runs that meet at a 409 apart.
+            # If another run has won, there is nothing to wait for. The jitter separates runs that got a 409 together.
             pause(random.uniform(0, min(_LONGEST_PAUSE, 0.01 * 2**attempt)))  # noqa: S311 - no secret depends on it
             continue
         except (Unanswered, KeyboardInterrupt) as error:
@@ -175,5 +176,5 @@ def _files_exist(location: WindowLocation, manifest: Manifest) -> bool:
 
 
 def _says_the_same(current: Manifest, manifest: Manifest) -> bool:
-    """Return whether rows, form and contract are the same. Then what is visible already is as good as ours."""
+    """Return whether rows, form, status and contract are the same, so that publishing would change nothing."""
     return all(current[part] == manifest[part] for part in ("content_sha256", "form", "status", "contract"))

@@ -1,7 +1,7 @@
-"""The finished file, read back once: what is in it comes from its own bytes, not from what was meant to be written.
+"""Read the finished file back once, to describe it from its own bytes and not from what was meant to be written.
 
-One pass gives checksums, the count of records, totals, what charts show, the first rows, and finds what looks like
-personal data where the contract promised that none is left.
+One pass computes checksums, the number of records, totals, values of charts and the first rows. It also searches for personal
+data in columns that should have none.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from glue_jobs.errors import Inconsistent
 
 #: Bytes that are read at a time.
 _CHUNK = 8 << 20
-_REMEDY = "Nothing was published; run again, and report it if it stays so"
+_REMEDY = "Nothing was published; run again, and report it if it happens again"
 #: Wide enough for sums and differences of the longest decimals; Python's own context rounds to 28 digits.
 EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
 
 _END = RECORD_END.encode()
 _FIRST_ROWS = 20
-#: What e-mail addresses and international telephone numbers look like (RE2), with the byte without which there is none.
+#: Patterns (RE2) of e-mail addresses and international telephone numbers, each with a byte that all matches contain.
 _DETECTORS = {
     "an e-mail address": (b"@", r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"),
     "a telephone number": (b"+", r"\+[0-9][0-9 ()./-]{6,}[0-9]"),
 }
 _SERIES_LIMIT = 5_000
-#: Decimals of so many digits can be summed over a block within Arrow's 38; the sums of others need twice the width.
+#: Decimals of up to this many digits can be summed over a block in Arrow's decimal128. Sums of others need decimal256.
 _NARROW = 30
 
 
@@ -51,9 +51,9 @@ class Readable(Protocol):
 class FileStats:
     """`size` and `sha256` are of the object as stored, `content_sha256` of header and records before compression.
 
-    `totals` has sum, min and max of each numeric column, `units` the sums by unit of those whose unit varies; `nulls` counts
-    empty cells and `disallowed` values that the contract doesn't list, by column; `series` the value of each chart by the
-    text of its axis.
+    `totals` has sum, min and max of each numeric column, and `units` the sums by unit of those whose unit varies. `nulls` counts
+    empty cells, and `disallowed` values that the contract doesn't allow, by column. `series` has, for each chart, the value of
+    each label of the axis.
     """
 
     key: str = ""
@@ -81,9 +81,9 @@ class Part:
 
 
 def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract, header: bytes) -> FileStats:
-    """Read the file back: its bytes as stored, and the parts it was written in.
+    """Read the file back: `body` has its bytes as stored, and `parts` are those in which it was uploaded.
 
-    Raises Inconsistent where the object is not what was written, or not CSV.
+    Raises Inconsistent if the object is not what was written, or not the CSV that the contract describes.
     """
     unpacked = hashlib.sha256(header)
     stats = FileStats(
@@ -194,7 +194,7 @@ def _table(block: bytes, contract: Contract) -> pa.Table:
 
 
 def _short(error: Exception) -> str:
-    # What Arrow says ends with the offending row, which may hold what nobody should read in a log.
+    # Arrow's message ends with the wrong row, which may have data that must not be in a log.
     return str(error).split(":")[0][:120]
 
 
@@ -210,7 +210,7 @@ def _scale(column: Column) -> int:
 
 
 def _others(values: pa.ChunkedArray, column: Column) -> int:
-    """Return how many values are none of those that the contract allows, each as the file shows it."""
+    """Return how many values the contract doesn't allow, compared in the form that they have in the file."""
     known = pa.array([_as_read(value, column) for value in column.allowed], values.type)
     return pc.sum(pc.invert(pc.is_in(pc.drop_null(values), known))).as_py() or 0
 
@@ -222,7 +222,7 @@ def _as_read(value: str, column: Column) -> Any:
 
 
 def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return decimals whose sum over a block fits: Arrow's sums of both integers and decimals wrap around silently."""
+    """Return decimals that are wide enough for the sum of a block: Arrow's sums of integers and decimals overflow silently."""
     if not pa.types.is_decimal(values.type):
         return values.cast(pa.decimal128(38, 0))
     if values.type.precision <= _NARROW:
@@ -250,7 +250,7 @@ def _search(block: bytes, column: Column, values: pa.ChunkedArray, personal: dic
 
 
 def _of_unit(table: pa.Table, chart: Chart, contract: Contract) -> pa.Table:
-    """Return the rows that a chart is about: where the unit of y varies, those of one unit."""
+    """Return the rows of a chart. If the unit of y varies, these are the rows of one unit."""
     if chart.only is None:
         return table
     units = next(column.per for column in contract.columns if column.name == chart.y)
@@ -258,7 +258,7 @@ def _of_unit(table: pa.Table, chart: Chart, contract: Contract) -> pa.Table:
 
 
 def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: str) -> None:
-    """Labels come in the order of the rows, so that which ones a long series keeps is always the same."""
+    """Add a block to a series. Labels are added in the order of the rows, so that a long series always keeps the same ones."""
     labels = table[x]
     summed = pa.table({"x": labels, "y": labels if y == "rows" else _wide(table[y])})
     wanted: Any = ([], "count_all") if y == "rows" else ("y", "sum")
@@ -283,9 +283,10 @@ def plain(value: Any) -> str:
 
 
 class _CheckedBody(io.RawIOBase):
-    """An object as it comes back from S3, hashed as a whole and part by part while it is read.
+    """The body of an S3 object, which is hashed as a whole and part by part while it is read.
 
-    Raises Inconsistent, while it is read or in `finish`, where the bytes are not those of the parts."""
+    `read` and `finish` raise Inconsistent if the bytes are not those of the parts.
+    """
 
     def __init__(self, body: Readable, parts: list[Part]) -> None:
         self._body = body
@@ -318,7 +319,7 @@ class _CheckedBody(io.RawIOBase):
         return data
 
     def finish(self) -> str:
-        """Return the SHA-256 of the whole."""
+        """Return the SHA-256 of the whole object in hex."""
         if self._left or next(self._parts, None) is not None:
             raise Inconsistent("EXP-CHECKSUM", "the file is shorter than what was written", _REMEDY)
         self._verify()

@@ -57,9 +57,7 @@ class KafkaClusterProps(Properties[KafkaClusterOutputs]):
     region: str = prop("The AWS region.")
     type: str = prop("Basic or Standard. Basic can become Standard; Standard stays Standard.", default="Standard")
     availability: str = prop(
-        "Single or multiple availability zones. Confluent may show it as LOW or HIGH.",
-        default="SINGLE_ZONE",
-        one_of=("SINGLE_ZONE", "MULTI_ZONE"),
+        "Availability zones. Confluent may show it as LOW or HIGH.", default="SINGLE_ZONE", one_of=("SINGLE_ZONE", "MULTI_ZONE")
     )
     max_ecku: int | None = prop("Maximum number of elastic units (eCKU). Without it, Confluent's limit applies.", default=None)
     deletion_protection: bool = prop("Whether Confluent refuses to delete the cluster.", default=False)

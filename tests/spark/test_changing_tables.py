@@ -99,7 +99,7 @@ def test_kafkas_newest_time_counts_once_no_snapshot_tells_when_events_came_in(la
     assert b"data until Sunday 10 March 2024, 23:00 (UTC)" in shown.files("report")[0]
     lake.commit(THINGS, thing("b", 1), at=AS_OF - timedelta(hours=5, minutes=30))
     forget_appends(lake)
-    assert "holds nothing that Kafka partitions" in lake.export(contract(*LINES)).window()["reason"]
+    assert "the table has no events that Kafka partitions" in lake.export(contract(*LINES)).window()["reason"]
     lake.commit(THINGS, thing("c", 1), at=AS_OF - timedelta(hours=4))
     forget_appends(lake)
     assert numbers(lake.export(contract(*LINES))) == {"a": 1, "b": 1, "c": 1}

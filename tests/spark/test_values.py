@@ -278,7 +278,7 @@ def test_a_value_that_cannot_be_exact_stops_the_run(limits, capfd, code, columns
     [
         ("cast(cast(sum(real) as string) as decimal(12,2))", "sums doubles"),
         ("cast(try_avg(real * 2) as decimal(12,2))", "sums doubles"),
-        ("sum(cast(real / 2 as decimal(12,2)))", "NaN and infinity become null"),
+        ("sum(cast(real / 2 as decimal(12,2)))", "turns NaN and infinity into null"),
         ("sum(try_cast(real as decimal(12,2)))", None),
         (f"sum({EXACT})", None),
     ],
@@ -293,7 +293,7 @@ def test_a_measure_of_doubles_is_exact_or_refused(limits, text, problem):
 def test_a_filter_that_would_take_infinity_for_nothing_is_refused(limits):
     rule = {"where": "cast(real as decimal(12,2)) >= 0", "reason": "the case at hand"}
     run = limits.export(contract(column("id"), filter=[rule]))
-    assert (run.window()["code"], "NaN and infinity become null" in run.window()["reason"]) == ("EXP-TYPE-CHANGED", True)
+    assert (run.window()["code"], "turns NaN and infinity into null" in run.window()["reason"]) == ("EXP-TYPE-CHANGED", True)
 
 
 #: What Spark 4 would answer otherwise than Spark 3.5, by its defaults.

@@ -182,7 +182,7 @@ def test_valid_spark_expressions_are_accepted(where):
         ("uuid() > 'a'", "uuid() is not among the functions"),
         ("input_file_name() = 'x'", "input_file_name() is not among the functions"),
         ("monotonically_increasing_id() = 1", "monotonically_increasing_id() is not among the functions"),
-        ("sum(amount) > 1", "sum() speaks of many rows. Use it in `measure`"),
+        ("sum(amount) > 1", "sum() is an aggregate function. Use it in the `measure`"),
         ("now() > at", "now() is not among the functions"),
         ("at > current_timestamp", "current_timestamp changes with time or user"),
         ("at > current_timestamp()", "current_timestamp changes with time or user"),
@@ -191,15 +191,15 @@ def test_valid_spark_expressions_are_accepted(where):
         ("at > localtimestamp", "localtimestamp changes with time or user"),
         ("user = 'x'", "user changes with time or user"),
         ("`session_user` = 'x'", "session_user changes with time or user"),
-        ("at > 'now'", "'now' may be the time of the run"),
-        ("at > timestamp 'now'", "'now' may be the time of the run"),
-        ("at > cast('Today' as timestamp)", "'Today' may be the time of the run"),
-        ("to_date(at) > date 'yesterday'", "'yesterday' may be the time of the run"),
-        ("at between 'today' and 'tomorrow UTC'", "'tomorrow UTC' may be the time of the run"),
-        ("to_date('tomorrow') > to_date(at)", "'tomorrow' may be the time of the run"),
-        ("at in ('now')", "'now' may be the time of the run"),
-        ("delivery = 'now' and at = 'now'", "'now' may be the time of the run"),
-        ("cast(delivery as date) = 'now'", "'now' may be the time of the run"),
+        ("at > 'now'", "Spark may read 'now' as the time of the run"),
+        ("at > timestamp 'now'", "Spark may read 'now' as the time of the run"),
+        ("at > cast('Today' as timestamp)", "Spark may read 'Today' as the time of the run"),
+        ("to_date(at) > date 'yesterday'", "Spark may read 'yesterday' as the time of the run"),
+        ("at between 'today' and 'tomorrow UTC'", "Spark may read 'tomorrow UTC' as the time of the run"),
+        ("to_date('tomorrow') > to_date(at)", "Spark may read 'tomorrow' as the time of the run"),
+        ("at in ('now')", "Spark may read 'now' as the time of the run"),
+        ("delivery = 'now' and at = 'now'", "Spark may read 'now' as the time of the run"),
+        ("cast(delivery as date) = 'now'", "Spark may read 'now' as the time of the run"),
         ("amount >", "not a Spark SQL expression (near sign 8)"),
         ("amount = 'it's'", "not a Spark SQL expression"),
         ("", "not a Spark SQL expression"),
@@ -275,7 +275,7 @@ def test_checks_see_columns_of_the_file_and_its_totals():
         ("check[0].each_row", "amount is neither a field of sales nor another name known here"),
         ("check[1].overall", "n is neither a field of sales nor another name known here"),
         ("check[1].overall", "sum_id is neither a field of sales nor another name known here"),
-        ("check[2].each_row", "sum() speaks of many rows. Use it in `measure`, where an aggregate stands"),
+        ("check[2].each_row", "sum() is an aggregate function. Use it in the `measure` of a column"),
     ]
 
 
@@ -362,7 +362,7 @@ TYPED = topic_schema.from_avro(
     },
     "sales",
 )
-SUMS_DOUBLES, CASTS_DOUBLE = "sums doubles, and such a sum depends on the order of rows", "NaN and infinity become null"
+SUMS_DOUBLES, CASTS_DOUBLE = "sums doubles, and such a sum depends on the order of rows", "turns NaN and infinity into null"
 SUM_OF_DOUBLES = "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
 
 

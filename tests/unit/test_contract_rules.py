@@ -101,8 +101,8 @@ def test_the_shipped_sales_deliver_no_readable_personal_data():
 @pytest.mark.parametrize(
     ("text", "key", "message"),
     [
-        (with_column("id"), "column[0].name", "id stands 2 times"),
-        (with_column("rows", "integer"), "column[2].name", "charts and checks know the count of rows by this name"),
+        (with_column("id"), "column[0].name", "id appears 2 times"),
+        (with_column("rows", "integer"), "column[2].name", "charts and checks use this name for the number of rows"),
         (with_column(more='from = "a"\nexpression = "b"'), "column[2].expression", "from and expression exclude one another"),
         (with_column(type_="decimal(39,2)"), "column[2].type", "the precision is 1 to 38"),
         (with_column(type_="decimal(2,3)"), "column[2].type", "the scale at most the precision"),
@@ -143,8 +143,8 @@ def test_the_shipped_sales_deliver_no_readable_personal_data():
         ),
         (with_column("n", "integer", 'measure = "count(*)"'), "column[2].measure", "a measure needs an [aggregate] section"),
         (BASE + '[aggregate]\nperson_id = "p"\n', "aggregate", "no column is a measure"),
-        (AGGREGATE.replace('person_id = "person"', ""), "aggregate", "say whom a group counts"),
-        (AGGREGATE + 'no_persons_because = "none"\n', "aggregate", "say whom a group counts"),
+        (AGGREGATE.replace('person_id = "person"', ""), "aggregate", "give exactly one of `person_id`"),
+        (AGGREGATE + 'no_persons_because = "none"\n', "aggregate", "give exactly one of `person_id`"),
         (
             AGGREGATE.replace('measure = "count(*)"', 'measure = "count(*)"\npersonal = { treatment = "keep", reason = "r" }'),
             "column[2].personal",
@@ -181,7 +181,7 @@ def test_the_shipped_sales_deliver_no_readable_personal_data():
         (
             BASE + '[[check]]\nid = "a"\nseverity = "warn"\nmessage = "m"\noverall = "rows > 0"\n' * 2,
             "check[0].id",
-            "a stands 2 times",
+            "a appears 2 times",
         ),
         (
             BASE.replace('[deduplicate]\nkey = ["id"]\n', "").replace(
@@ -201,7 +201,11 @@ def test_the_shipped_sales_deliver_no_readable_personal_data():
         (BASE.replace("Europe/Berlin", "../x"), "window.zone", "'../x' is not a time zone of the tz database"),
         (BASE.replace("2026-11-01", "0001-01-01"), "window.from", "0001-01-01 is not a day on which windows can begin"),
         (BASE.replace("2026-11-01", "9999-12-31"), "window.from", "9999-12-31 is not a day on which windows can begin"),
-        (with_column(type_="integer", more='allowed = ["1", "x"]'), "column[2].allowed[1]", "'x' is not written as integer"),
+        (
+            with_column(type_="integer", more='allowed = ["1", "x"]'),
+            "column[2].allowed[1]",
+            "'x' is not how integer values are written",
+        ),
         (BASE + 'null_text = "0"\n', "delivery.null_text", "'0' is also a value of amount (decimal(12,2))"),
     ],
 )

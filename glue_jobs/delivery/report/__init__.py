@@ -18,12 +18,12 @@ from glue_jobs.delivery.manifest import WindowResult
 from glue_jobs.delivery.report import charts, values, wording
 
 STYLE: Final = resources.files(__name__).joinpath("report.css").read_text("utf-8")
-#: How a line break shows inside a value.
+#: How a line break inside a value is shown.
 LINE_BREAK: Final = "↵"
 _MAX_BYTES: Final = 300_000
 _CHARTS: Final = 3
 _NONCHARACTERS = "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
-#: Signs that HTML forbids, that can't be encoded, or that would hide themselves or turn the order of the text around.
+#: Characters that HTML forbids, that can't be encoded, that are invisible, or that reverse the direction of text.
 _UNSEEN: Final = re.compile(
     "\r\n|[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ud800-\udfff"
     f"\U000e0000-\U000e007f{_NONCHARACTERS}]"
@@ -32,7 +32,7 @@ _UNSEEN: Final = re.compile(
 
 @attrs.frozen
 class Limits:
-    """How much the page shows: `items` of a list, `text` characters of a contract's texts, the rest of first rows."""
+    """How much the page shows: `items` of a list, `text` characters of a contract's texts; the others limit the first rows."""
 
     items: int
     text: int
@@ -41,7 +41,7 @@ class Limits:
     cell: int
 
 
-#: From everything down to a taste: the page takes the first with which it is small enough.
+#: From most to least. The page uses the first limits with which it is small enough, or the last ones.
 _LIMITS: Final = (
     Limits(items=250, text=500, rows=20, columns=250, cell=80),
     Limits(items=250, text=160, rows=20, columns=250, cell=32),
@@ -52,7 +52,7 @@ _LIMITS: Final = (
 
 
 def html(result: WindowResult) -> str:
-    """Return the page, the same for the same input."""
+    """Return the page. The same input gives the same page."""
     for limits in _LIMITS:
         page = _render(result, limits)
         if len(page.encode()) <= _MAX_BYTES:
@@ -62,7 +62,7 @@ def html(result: WindowResult) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return Jinja's environment: whatever a template puts out is made visible and escaped."""
+    """Return Jinja's environment. It escapes all output of templates, and replaces invisible characters."""
     jinja = Environment(
         autoescape=True,
         undefined=StrictUndefined,
@@ -82,7 +82,7 @@ def _template() -> Template:
 
 
 def _visible(value: object) -> object:
-    """Replace each sign that can't be seen by one that names it."""
+    """Replace each invisible character with its code in text."""
     return value if isinstance(value, Markup) else _UNSEEN.sub(_name, str(value))
 
 
@@ -102,7 +102,7 @@ def _render(result: WindowResult, limits: Limits) -> str:
         text=limits.text,
         figures=[charts.figure(chart, series, contract, stats) for chart, series in drawn],
         style=Markup(STYLE),  # noqa: S704 -- ours
-        # A hash instead of 'unsafe-inline': not even a style attribute could slip in.
+        # A hash instead of 'unsafe-inline', so that not even a style attribute is allowed.
         style_hash=base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode(),
         code_version=code_version(),
     )

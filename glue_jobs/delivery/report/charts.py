@@ -1,6 +1,6 @@
-"""A chart of the contract: what of its series is drawn, where on the page, and the words that stand for the picture.
+"""The charts of the report: which values are drawn, their positions, and a description in words.
 
-The template writes the SVG, which fits any width: positions across are shares of the width, letters keep their size.
+The template writes the SVG, which fits any width: horizontal positions are shares of the width, and text keeps its size.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from exports.contract import Chart, Column, Contract
 from glue_jobs.delivery.report import wording
 from glue_jobs.delivery.verify import EXACT, FileStats
 
-#: Categories that get a bar of their own, and values of an axis with an order that are drawn as bars.
+#: The most categories with a bar of their own, and the most values of an ordered axis that are drawn as bars.
 _CATEGORIES: Final = 12
 _ORDERED_BARS: Final = 31
 _NONE: Final = "none"
-#: How many letters fit beside each other on the narrowest screen, and under an axis.
+#: How many letters fit in a line on the narrowest screen, and in a line of a label below an axis.
 _LETTERS: Final = 38
 _FOOT: Final = 12
 _PLOT_TOP, _PLOT_HEIGHT, _PLOT_WIDTH, _PLOT_EDGE = 16, 170, 1000, 12
-#: More points than this are thinned to the lowest and highest of each slice, which draws the same line.
+#: Slices of the width. If there are more than two points for each, only the lowest and highest of a slice are drawn, which
+#: gives the same line.
 _SLICES: Final = 300
 _DOTS: Final = 62
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,10 +38,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @attrs.frozen
 class Axis:
-    """Where labels lie and how they are shown.
+    """Where labels are and how they are shown.
 
-    `position` is None for words, which have no scale. On a scale that is `even`, labels are expected at even steps, so that a
-    missing one means something.
+    `position` is None for words, which have no scale. If the scale is `even`, labels are expected at equal distances, and the
+    line is broken where one is missing.
     """
 
     position: Callable[[str], float] | None
@@ -53,7 +54,7 @@ class Axis:
 
 @attrs.frozen
 class Bar:
-    """`kind` is one, other (many categories together) or none (the rows without a value). The rest is in shares of the width."""
+    """`kind` is one, other (many categories together) or none (rows without a value). `x`, `width`, `zero` are in percent."""
 
     label: str
     value: Decimal
@@ -76,7 +77,7 @@ class Point:
 
 @attrs.frozen
 class Line:
-    """`ticks` are (text, height, is zero), `feet` are (lines of text, position across, anchor)."""
+    """`ticks` are (text, height, is zero); `feet`, the labels below the axis, are (lines of text, position, anchor)."""
 
     path: str
     dots: str
@@ -88,7 +89,7 @@ class Line:
 
 @attrs.frozen
 class Figure:
-    """What is drawn: `bars`, `line`, or nothing. `marks` are all its values, in words."""
+    """What is drawn: `bars`, `line`, or nothing. `marks` are all its values, for the table below it."""
 
     title: str
     subject: str
@@ -103,7 +104,7 @@ class Figure:
 
 @attrs.frozen
 class _Series:
-    """What a chart is drawn from. `rest` is what the series doesn't hold of the whole: it stops after so many labels."""
+    """The data of a chart. `without` is the value of rows without a label, `rest` that of labels beyond the series' limit."""
 
     chart: Chart
     axis: Axis
@@ -142,7 +143,7 @@ def figure(chart: Chart, values: dict[str | None, Decimal], contract: Contract, 
 
 
 def _axis(column: Column, labels: Iterable[str]) -> Axis:
-    """Return the axis for a column. Labels that are not all what its type says (a date after 9999) are taken for words."""
+    """Return the axis for a column. If a label can't be read as its type (a date after 9999), all are treated as words."""
     axis = _AXES.get(column.type) or (_NUMBERS if column.numeric else _WORDS)
     try:
         for label in labels:
@@ -175,7 +176,7 @@ def _bars(series: _Series) -> list[Bar]:
         return [*marks, *_none(series), *_other(series, 0, series.rest)]
     every = [*[Bar(label, value) for label, value in series.values.items()], *_none(series)]
     ranked = sorted(every, key=lambda mark: (-mark.value.copy_abs(), mark.kind, mark.label))
-    # One more than fits gets its own bar, because "other" would take as much.
+    # A single category too many gets its own bar, because "other" would take as much space.
     kept = ranked if len(ranked) <= _CATEGORIES + 1 and not series.rest else ranked[:_CATEGORIES]
     others = ranked[len(kept) :]
     other = _other(series, len(others), _sum([series.rest, *[mark.value for mark in others]]))
@@ -211,7 +212,7 @@ def _points(series: _Series) -> list[Point]:
 
 
 def _gap(points: Sequence[Point]) -> float | None:
-    """Return a distance that nothing but a hole is as wide as; None where points come at no regular distance."""
+    """Return the distance above which points have a gap between them, or None if their distances are not regular."""
     steps = Counter(round(after.x - before.x, 6) for before, after in pairwise(points))
     if not steps:
         return None
@@ -228,7 +229,7 @@ def _notes(series: _Series, line: Line) -> list[str]:
 
 
 def _description(kind: str, marks: Sequence[Bar]) -> str:
-    """Say what the picture shows, for those who don't see it."""
+    """Describe the chart in words, for readers who can't see it."""
     highest, lowest = max(marks, key=lambda mark: mark.value), min(marks, key=lambda mark: mark.value)
     if len(marks) == 1:
         return f"One value: {_in_words(highest)}."
@@ -243,7 +244,7 @@ def _in_words(mark: Bar) -> str:
 
 
 def _line(points: Sequence[Point], gap: float | None) -> Line:
-    """Place the line, which is broken where two points lie further apart than `gap`."""
+    """Return the line's positions. It is broken where two points are further apart than `gap`."""
     values, first, span = [point.value for point in points], points[0].x, points[-1].x - points[0].x
     ticks = _scale(values, whole=all(value == value.to_integral_value() for value in values))
     along = [(point.x - first) / span if span else 0.5 for point in points]
@@ -275,7 +276,7 @@ def _thinned(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _feet(points: Sequence[Point], along: Sequence[float]) -> list[tuple[list[str], str, str]]:
-    """Name the first and the last point, and one in the middle where there is one; a single point stands in the middle."""
+    """Label the first and the last point, and one near the middle if there is one. A single point is in the middle."""
     if len(points) == 1:
         return [(_foot(points[0]), "50%", "middle")]
     nearest = min(range(len(points)), key=lambda index: abs(along[index] - 0.5))
@@ -284,12 +285,12 @@ def _feet(points: Sequence[Point], along: Sequence[float]) -> list[tuple[list[st
 
 
 def _foot(point: Point) -> list[str]:
-    """Wrap to two short lines at most, so that three feet fit beside each other."""
+    """Wrap a label to at most two short lines, so that three labels fit side by side."""
     return [_cut(part, _FOOT) for part in textwrap.wrap(point.label, _FOOT, max_lines=2, placeholder="…")]
 
 
 def _scale(values: Iterable[Decimal], *, whole: bool) -> list[Decimal]:
-    """Return round numbers at even steps, among them 0, that enclose the values."""
+    """Return round numbers at equal distances that include 0 and enclose the values."""
     least, most = _range(list(values))
     step = _step(EXACT.divide(most - least, Decimal(4)))
     if whole:
@@ -299,7 +300,7 @@ def _scale(values: Iterable[Decimal], *, whole: bool) -> list[Decimal]:
 
 
 def _tick_texts(ticks: Sequence[Decimal]) -> list[str]:
-    """Return texts of ticks, in which millions and more get their name."""
+    """Return the texts of ticks. Large numbers are given in millions, billions or trillions."""
     most = max(ticks[-1], -ticks[0])
     for name, power in (("trillion", 12), ("billion", 9), ("million", 6)):
         if Decimal(10) ** power <= most < Decimal(10) ** 15:

@@ -1,4 +1,4 @@
-"""What the report says of a window, as plain text: the template escapes it."""
+"""The report's texts about a window, as plain text, which the template escapes."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def _incomplete(result: WindowResult) -> str:
 
 
 def until(result: WindowResult) -> str | None:
-    """Return until when late data still changes the window."""
+    """Return the time until which late data may change the window, or None if it never does."""
     days = result.contract.window.restate_for_days
     return instant(result.window.end + timedelta(days=days), result.contract.window.zone) if days else None
 
 
 def cards(result: WindowResult, items: int) -> list[tuple[str, str, str]]:
-    """Return title, value, and difference from the window before: of the rows, and of each number of the headline."""
+    """Return (title, value, difference from the window before) of the number of rows and of each number of the headline."""
     before = result.previous_window
     rows = result.stats.rows
     shown = [
@@ -78,7 +78,7 @@ def notes(result: WindowResult, text: int) -> list[str]:
 
 
 def where_failed(check: CheckResult) -> str:
-    """Say how often a check failed; a check of the whole file fails or doesn't."""
+    """Return how often a check failed, as part of a sentence."""
     return "in the file as a whole" if check.of == "file" else f"in {count(check.failed, 'row')}"
 
 
@@ -101,7 +101,7 @@ def cell(value: str | None, column: Column, limit: int) -> str:
 
 
 def numeric(columns: list[Column]) -> set[int]:
-    """Return which cells of the first rows hold numbers: the row's own, and those of columns."""
+    """Return the indexes of cells with numbers in the table of first rows. The first cell is the row's number."""
     return {0, *(index for index, column in enumerate(columns, 1) if column.numeric)}
 
 
@@ -167,6 +167,6 @@ def groups(counted: dict[str, int], contract: Contract, text: int) -> str:
 def bounds(result: WindowResult) -> str:
     window = result.window
     hours = (window.end - window.start).total_seconds() / 3600
-    # A window of odd hours is one in which clocks changed.
+    # If the hours are not whole days, clocks changed in the window.
     length = f"{hours:g} hours" if hours % 24 else count(int(hours / 24), "day")
     return f"from {window.start:%Y-%m-%d %H:%M} UTC to before {window.end:%Y-%m-%d %H:%M} UTC, {length}"

@@ -1,4 +1,4 @@
-"""Texts, numbers, times and windows as people read them."""
+"""Format texts, numbers, times and windows for readers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from exports.contract import WindowRule
 from exports.windows import Window, kind_of, next_window
 from glue_jobs.delivery.verify import EXACT
 
-# Names of our own: strftime's depend on the machine's locale.
+# Not strftime's names, which depend on the machine's locale.
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _MONTHS = "January February March April May June July August September October November December".split()
 MINUS = "\u2212"
 
 
 def prose(value: str, limit: int = 500) -> str:
-    """Return a text of a contract: line breaks are blanks."""
+    """Return a text of a contract in one line, cut to `limit` characters."""
     return cut(" ".join(value.split()), limit)
 
 
@@ -28,14 +28,14 @@ def cut(value: str, limit: int) -> str:
 
 
 def named(title: str, unit: str | None) -> str:
-    """Return a figure's title with its unit, where the title doesn't say it already."""
+    """Return the title of a number with its unit, unless the title already has it."""
     if not unit or unit.lower() in title.lower().split():
         return prose(title, 80)
     return f"{prose(title, 80)} ({prose(unit, 40)})"
 
 
 def number(value: Decimal | int) -> str:
-    """Return a number with thousands separators, without zeros after the second decimal place and digits that nobody reads."""
+    """Return a number with thousands separators, rounded (see `_digits_kept`), without zeros after two decimals."""
     exact = Decimal(value)
     kept = _digits_kept(exact)
     digits = f"{EXACT.quantize(exact, Decimal(1).scaleb(-kept)) if kept is not None else exact:,f}"
@@ -46,7 +46,7 @@ def number(value: Decimal | int) -> str:
 
 
 def short(value: Decimal | int) -> str:
-    """Return a number where room is short: powers of ten instead of more than 15 digits."""
+    """Return a number for small spaces. From 1e15 on and below 1e-6, it has a power of ten."""
     exact = Decimal(value)
     if not exact or Decimal("1e-6") <= exact.copy_abs() < Decimal("1e15"):
         return number(exact)
@@ -55,7 +55,7 @@ def short(value: Decimal | int) -> str:
 
 
 def change(now: Decimal | int, before: Decimal | int | None, when: str) -> str:
-    """Say how a figure differs from that of the window before, which is called `when`."""
+    """Return how a number differs from that of the window before, whose name is `when`."""
     if before is None:
         return f"no figure for {when}"
     difference = EXACT.subtract(Decimal(now), Decimal(before))
@@ -119,7 +119,10 @@ def label(text: str) -> str:
 
 
 def _digits_kept(value: Decimal) -> int | None:
-    """Return how many decimal places are kept where there are more than anybody reads: two of thousands, six digits of shares."""
+    """Return how many decimal places are kept, or None if all are.
+
+    They are two from 1,000 on, four from 1 on, and six significant digits below that.
+    """
     exponent, amount = value.as_tuple().exponent, value.copy_abs()
     kept = 2 if amount >= 1000 else 4 if amount >= 1 or not value else 5 - value.adjusted()
     return kept if isinstance(exponent, int) and -exponent > kept else None
