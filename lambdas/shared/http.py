@@ -274,7 +274,7 @@ def _error_of(error: requests.RequestException, call: str) -> NotSent | Response
     cause = error.args[0] if error.args else None
     reason = getattr(cause, "reason", cause)
     if isinstance(error, requests.exceptions.SSLError):
-        if getattr(next(iter(reason.args), None), "reason", "") in _HANDSHAKE_ERRORS:
+        if getattr(next(iter(getattr(reason, "args", ())), None), "reason", "") in _HANDSHAKE_ERRORS:
             return NotSent(errors.TLS, f"{call}: the TLS handshake failed")
         return ResponseLost(errors.TLS, f"{call}: TLS failed")
     if isinstance(error, requests.exceptions.ProxyError):  # proxied addresses are https, so the proxy has not seen the request
