@@ -40,11 +40,10 @@ class Principal:
 
 @attrs.frozen
 class Role:
-    """`trust` has the statements of the trust policy whose effect is Allow, `denied` those whose effect is Deny."""
+    """`trust` has the statements of the trust policy."""
 
     arn: str
     trust: list[Mapping[str, Any]]
-    denied: list[Mapping[str, Any]]
 
 
 def read(ctx: DeploymentContext, name: str) -> Role | None:
@@ -56,9 +55,7 @@ def read(ctx: DeploymentContext, name: str) -> Role | None:
             return None
         raise
     document = answer["AssumeRolePolicyDocument"]
-    statements = _listed(document.get("Statement"))
-    allowing, denying = ([one for one in statements if one.get("Effect") == effect] for effect in ("Allow", "Deny"))
-    return Role(answer["Arn"], allowing, denying)
+    return Role(answer["Arn"], _listed(document.get("Statement")))
 
 
 def check_role(ctx: DeploymentContext, group: Group, name: str, restore: str) -> tuple[Check, Role | None]:
@@ -74,8 +71,9 @@ def check_trust(group: Group, role: Role, principal: Principal, restore: str) ->
     A Deny statement with conditions is ignored: they may not apply to the vendor.
     """
     action = principal.action.lower()
-    on, denied = ([one for one in statements if action in _actions(one)] for statements in (role.trust, role.denied))
-    if any({principal.arn, "*"} & set(_principals(one)) and not one.get("Condition") for one in denied):
+    on = [one for one in role.trust if one.get("Effect") == "Allow" and action in _actions(one)]
+    denying = [one for one in role.trust if one.get("Effect") == "Deny" and {action, "sts:*", "*"} & set(_actions(one))]
+    if any({principal.arn, "*"} & set(_principals(one)) and not one.get("Condition") for one in denying):
         return group.fail(principal.check, f"the role denies {principal.action} by {principal.arn}", restore, str(principal))
     trusting = [one for one in on if principal.arn in _principals(one)]
     if not trusting:

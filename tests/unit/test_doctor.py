@@ -201,6 +201,11 @@ def statement(**changed):
         ([statement(), statement(Condition={})], "takes any"),
         ([statement(Condition={"StringEquals": {"aws:PrincipalOrgID": "o-1"}})], "takes any"),
         ([statement(Condition={"StringEquals": {"sts:ExternalId": "another"}})], "external id another"),
+        ([statement(), statement(Effect="Deny", Condition={})], "denies sts:AssumeRole"),
+        ([statement(), statement(Effect="Deny", Principal="*", Action="sts:*", Condition={})], "denies sts:AssumeRole"),
+        ([statement(), statement(Effect="Deny")], ""),
+        ([statement(), statement(Effect="Deny", Action="sts:TagSession", Condition={})], ""),
+        ([statement(Effect="Deny", Condition={})], "denies sts:AssumeRole"),
     ],
 )
 def test_a_trust_is_compared_by_value(statements, expected_message):
