@@ -43,7 +43,7 @@ def as_failure(error: Exception) -> CommandFailed:
     if isinstance(error, ExportError):
         return CommandFailed(error.code, redact(error.what), error.remedy, trace=trace_of(error))
     if isinstance(error, BotoCoreError | ClientError):
-        doing = f"calling {error.operation_name} of AWS" if isinstance(error, ClientError) else "calling AWS"
+        doing = f"calling {error.operation_name}" if isinstance(error, ClientError) else "calling AWS"
         return _of_aws(error, doing)
     return _unexpected(error)
 

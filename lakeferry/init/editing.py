@@ -49,13 +49,13 @@ def _update_topics(text: str, before: Deployment, answers: Answers) -> str:
         kept = []
     topics, statements = {topic.name for topic in kept}, {topic.statement for topic in kept}
     unused = {topic.statement for topic in before.topics} - statements
+    for topic in before.topics:
+        if topic.name not in topics:
+            text = text.replace(template.OWN_COMMENT.format(name=topic.name), "").replace(template.EXAMPLE_COMMENT, "")
     text = remove_tables(text, "topics", [topic.name not in topics for topic in before.topics])
     text = remove_tables(text, "statements", [statement.name in unused for statement in before.statements])
     sources = [contracts.load(export.contract).source.topic for export in before.exports]
     text = remove_tables(text, "exports", [source not in topics for source in sources])
-    for topic in before.topics:
-        if topic.name not in topics:
-            text = text.replace(template.OWN_COMMENT.format(name=topic.name), "").replace(template.EXAMPLE_COMMENT, "")
     added = [name for name in wanted if name not in topics]
     if not added:
         return text

@@ -42,8 +42,8 @@ FAILURES = {
     "a refusal": (ClientError({"Error": {"Code": "AccessDenied"}}, "ListBuckets"), "AWS-REFUSED", 1, "ListBuckets"),
     "too many calls": (ClientError({"Error": {"Code": "Throttling"}}, "ListStacks"), "AWS-REFUSED", 1, "ListStacks: Throttling"),
     "no network": (EndpointConnectionError(endpoint_url="http://nowhere"), "AWS-UNREACHABLE", 1, "EndpointConnectionError"),
-    "Ctrl-C": (KeyboardInterrupt(), "STOPPED", 6, "stopped"),
-    "a prompt that was left": (typer.Abort(), "STOPPED", 6, "stopped"),
+    "Ctrl-C": (KeyboardInterrupt(), "STOPPED", 6, "interrupted"),
+    "a prompt that was left": (typer.Abort(), "STOPPED", 6, "interrupted"),
     "an unexpected error": (Unforeseen(f"in row 7, {KEY.reveal()}"), "UNEXPECTED", 1, "Unforeseen in tests/cli/test_frame.py"),
 }
 

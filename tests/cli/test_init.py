@@ -170,7 +170,7 @@ def test_a_topic_is_added_and_removed_without_a_change_of_the_others(project):
     words = ("init", "--stage", "test", *MINE, "--yes")
     assert project.run(*words, "--topics", "sales_orders").code == 0
     file = project.root / "deployments" / "test.toml"
-    one = file.read_text().replace("partitions = 6", "partitions = 12").replace("first_day = 2", "first_day = 1")
+    one = file.read_text().replace("partitions = 6", "partitions = 12").replace("first_day = 202", "first_day = 201")
     file.write_text(one)
     result = project.run(*words, "--topics", "sales_orders,store_orders", "--json")
     assert result.code == 0, result.err

@@ -12,7 +12,7 @@ def test_functions_of_groups_are_allowed_in_measures_only():
 
 
 def test_messages_name_a_page():
-    assert "Use it in `measure`" in why_forbidden("Sum")
+    assert "Use it in the `measure`" in why_forbidden("Sum")
     assert "docs/reference/expressions.md" in why_forbidden("my_udf")
 
 

@@ -149,7 +149,7 @@ def test_schema_and_model_find_an_unknown_key(path):
 def test_the_schema_has_descriptions_and_defaults():
     window = SCHEMA["properties"]["window"]["properties"]
     assert window["restate_for_days"] == {
-        "description": "How long after its end a window is published again when late events change it.",
+        "description": "The number of days after its end in which a window is published again if late events change it.",
         "type": "integer",
         "minimum": 0,
         "maximum": 366,
