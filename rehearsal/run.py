@@ -87,7 +87,7 @@ def run_rehearsal(output: Output, stage: str, *, out: Path, keep: bool) -> dict[
 def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out: Path) -> dict[str, Any]:
     """Run a whole deployment under the faults of each seed, and write the summary after each.
 
-    Raises CommandFailed for a run with a step that never succeeds.
+    Raises CommandFailed for a run with a step that never succeeds, or that leaves other objects than a run without faults.
     """
     plan = _load_rehearsable(stage)
     target.require_writable(out)

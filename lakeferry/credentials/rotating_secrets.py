@@ -157,7 +157,10 @@ def _of_stack(ctx: DeploymentContext, vendor: str, stack: Stack) -> Iterator[Rot
 
 
 def _age_without_vendor(ctx: DeploymentContext, secret: RotatingSecret, trouble: str) -> Age:
-    """Return what Secrets Manager knows without the vendor: the age of the current version, and when the next rotation is due."""
+    """Return what Secrets Manager knows without the vendor: the age of the current version, and when the next rotation is due.
+
+    Both are None if Secrets Manager refuses to tell.
+    """
     client = ctx.client("secretsmanager")
     try:
         with translate_aws_errors(f"describing secret {secret.name}"):

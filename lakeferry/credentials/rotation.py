@@ -116,6 +116,8 @@ def troubles(deployment: Deployment, age: Age) -> Iterator[str]:
     """Yield what is wrong with a key's age or its rotation, one message for each problem."""
     alerts = deployment.alerts
     limit = alerts.deployer_key_age_days if age.by_hand else alerts.key_age_days or deployment.rotation.every_days * 3 // 2
+    if age.age_days is None and not age.by_hand:
+        yield f"its age could not be read: {age.trouble}"
     if age.age_days is not None and age.age_days > limit:
         yield f"its key is {age.age_days:.0f} days old; the limit is {limit}"
     if age.overdue_days > _LATE:

@@ -162,7 +162,8 @@ class Cdk:
     ) -> None:
         """Run the CDK CLI with the arguments `words`; or, if there are `variables`, run the command `words`.
 
-        `meanwhile` is called every few seconds. Raises CliFailed, and CommandFailed if the CLI can't be installed.
+        `meanwhile` is called every few seconds. Raises CliFailed, and CommandFailed without a supported Node.js or if the
+        CLI can't be installed.
         """
         last: deque[str] = deque(maxlen=_KEPT_LINES)
         with self.log.open("a", encoding="utf-8") as log, _started(verb, words, variables) as running:

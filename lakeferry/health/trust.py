@@ -68,7 +68,7 @@ def check_role(ctx: DeploymentContext, group: Group, name: str, restore: str) ->
 def check_trust(group: Group, role: Role, principal: Principal, restore: str) -> Check:
     """Compare the role's trust policy with the principal and the external id that the vendor uses.
 
-    A Deny statement with conditions is ignored: they may not apply to the vendor.
+    A Deny statement is recognized if it has no conditions, and names the principal or `*` and the action, `sts:*` or `*`.
     """
     action = principal.action.lower()
     on = [one for one in role.trust if one.get("Effect") == "Allow" and action in _actions(one)]

@@ -51,7 +51,8 @@ def _update_topics(text: str, before: Deployment, answers: Answers) -> str:
     unused = {topic.statement for topic in before.topics} - statements
     for topic in before.topics:
         if topic.name not in topics:
-            text = text.replace(template.OWN_COMMENT.format(name=topic.name), "").replace(template.EXAMPLE_COMMENT, "")
+            comment = template.EXAMPLE_COMMENT if topic.name in EXAMPLE_TOPICS else template.OWN_COMMENT.format(name=topic.name)
+            text = text.replace(comment, "")
     text = remove_tables(text, "topics", [topic.name not in topics for topic in before.topics])
     text = remove_tables(text, "statements", [statement.name in unused for statement in before.statements])
     sources = [contracts.load(export.contract).source.topic for export in before.exports]

@@ -1,4 +1,4 @@
-"""Render a new deployment file, or the topics and exports that replace those of an existing file."""
+"""Render a new deployment file, or the topics and exports that are added to an existing one."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Recognition:
             "<buckets>": "|".join(map(re.escape, chosen_buckets)),
             # It ends in digits of its stack's id, unless an earlier version created it. Earlier deployments may have kept theirs.
             "<aggregates>": deployment.prefix.replace("-", "_") + "_aggregates(_[0-9a-f]{8})?",
-            # A name that CloudFormation generates: stack, logical id, 12 or 13 characters. No name of another stack's matches it.
+            # A name that CloudFormation generates: stack, logical id, 12 or 13 characters. No other stack's names match.
             "<generated>": rf"{stack}-[A-Za-z0-9]+-[A-Za-z0-9]{{12,13}}",
             # The same, cut to the most characters that a service allows. What begins with `lake-dev-data-confluent-` may be of
             # the stack `lake-dev-data` or of the stack `lake-dev-data-confluent`.

@@ -25,7 +25,8 @@ _PSEUDONYM_KEY: Final = "Encrypts the pseudonymisation key"
 
 @attrs.frozen
 class AwsResource:
-    """`id` is its physical id in CloudFormation. `tags` reads the tags when they are needed. `pending` says when AWS deletes it.
+    """`id` is its physical id in CloudFormation. `tags` reads the tags when they are needed. `pending` describes its pending
+    deletion, "" if there is none.
 
     `kind` is "" unless it differs from the kind that was listed.
     """

@@ -131,7 +131,7 @@ def _permanent(plan: LoadedDeployment) -> Iterator[Line]:
         "one for each object and one for all",
     )
     yield _by_month("Alarms", counted_alarms(plan.deployment), "alarm_month", "one for each kind of metric, one for dead letters")
-    yield _by_month("Dashboard", 1, "dashboard_month", "free if the account has few dashboards")
+    yield _by_month("Dashboard", 1, "dashboard_month", "free for the first three dashboards of an account")
 
 
 def _by_month(what: str, count: int, price: str, why: str, most: int = 1) -> Line:

@@ -38,7 +38,8 @@ _MAX_EVENTS: Final = 1000
 
 @attrs.frozen
 class Phase:
-    """The deployment of one stack. `low` and `high` are in minutes; `last`, the duration of the last time, is in seconds."""
+    """The deployment of one stack. `low` and `high` are in minutes; `last`, the duration of the last time, is in seconds,
+    None if it is unknown."""
 
     stack: str
     low: float

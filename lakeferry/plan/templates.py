@@ -98,7 +98,7 @@ def resource_of_event(event: Event) -> TemplateResource:
 
 
 def read_stacks(folder: Path, names: Iterable[str]) -> list[SynthesizedStack]:
-    """Return the stacks with these names from CDK's cloud assembly in `folder`."""
+    """Return the stacks with these names, in this order, from CDK's cloud assembly in `folder`."""
     artifacts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
     stacks = []
     for name in names:

@@ -73,7 +73,7 @@ class Stacks(Protocol):
         """Return whether the stack is being rolled back, which deletes what the failed operation created."""
 
     def is_creating(self, stack_id: str, logical_id: str) -> bool:
-        """Return whether CloudFormation is waiting for this resource. False if the stack doesn't have it."""
+        """Return whether CloudFormation is creating or updating this resource. False if the stack doesn't have it."""
 
 
 @attrs.frozen

@@ -47,9 +47,9 @@ SUCCEEDED: Final = "SUCCEEDED"
 class Marker:
     """The last news that one audience got about a window.
 
-    `run` is the newest run that was processed. `failure` is the state in FAILURE_STATES that the window is in, or "".
-    `identities` are those of the news since the window's last success. `sending` has the run and the invocation of a mail that
-    is being sent.
+    `run` is the newest run that was processed. `failure` is the last state in FAILURE_STATES, until good news ends it, or "".
+    `identities` are those of the news since the last news that wasn't bad, including it. `sending` has the run and the
+    invocation of a mail that is being sent.
     """
 
     run: str = ""

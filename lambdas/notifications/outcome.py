@@ -129,8 +129,10 @@ class ExportSettings:
 
 @attrs.frozen
 class Facts:
-    """`manifest` is the window's manifest, if it has the same generation as the news. `last` is the manifest of the latest
-    earlier window with rows."""
+    """`manifest` is the window's manifest, if it has the same generation as the news.
+
+    `last` is the manifest of the latest window with rows: of those before the window, or of all for news about a whole run.
+    """
 
     title: str
     owner: str

@@ -2,7 +2,8 @@
 
 Confluent shows a key's secret only once, so a key is created and stored in one step. A key that was created but not stored is
 found by its name and deleted before another one is created. Old keys are deleted, oldest first, after their grace period, by the
-schedule or when a new key needs their slot. During the grace period, when clients may still use them, they are never deleted.
+schedule or when a new key needs their slot. During the grace period, when clients may still use them, only
+an operator's `revoke` deletes them.
 """
 
 from __future__ import annotations

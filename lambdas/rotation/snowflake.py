@@ -155,7 +155,10 @@ class SnowflakeKeyPair:
         raise Refused(rotation_errors.LOCKED_OUT, f"user {context.current.text(USER)}: {denied}")
 
     def _slot_for_new(self, context: RotationContext, slots: Mapping[str, str]) -> str:
-        """Return an empty slot, or else the slot without the current key if that key's grace period is over. Raises Refused."""
+        """Return an empty slot, or else the slot without the current key, if the grace period of the key in it is over.
+
+        Raises Refused.
+        """
         if slot := keypair.empty_slot(slots):
             return slot
         current, user = self._keys.fingerprint(context.current), f"user {context.current.text(USER)}"

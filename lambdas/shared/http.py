@@ -43,8 +43,8 @@ class Response:
         return self.headers.get("X-Request-Id", "") or self.headers.get("X-Amzn-RequestId", "")
 
 
-#: Reasons of OpenSSL that end a handshake. Others may occur after the request was sent.
-_HANDSHAKE_ERRORS: Final = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "UNSUPPORTED_PROTOCOL")
+#: Reasons of OpenSSL that occur only before a request is sent.
+_HANDSHAKE_ERRORS: Final = ("CERTIFICATE_VERIFY_FAILED", "UNSUPPORTED_PROTOCOL", "NO_CERTIFICATE_OR_CRL_FOUND")
 
 
 class NotSent(Transient):
@@ -276,7 +276,7 @@ def _error_of(error: requests.RequestException, call: str) -> NotSent | Response
     if isinstance(error, requests.exceptions.SSLError):
         if getattr(next(iter(getattr(reason, "args", ())), None), "reason", "") in _HANDSHAKE_ERRORS:
             return NotSent(errors.TLS, f"{call}: the TLS handshake failed")
-        return ResponseLost(errors.TLS, f"{call}: TLS failed")
+        return ResponseLost(errors.UNREACHABLE, f"{call}: the TLS connection failed")
     if isinstance(error, requests.exceptions.ProxyError):  # proxied addresses are https, so the proxy has not seen the request
         return NotSent(errors.UNREACHABLE, f"{call}: no connection through the proxy of HTTPS_PROXY")
     before = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)

@@ -29,7 +29,7 @@ _DEFAULT_APIS: Final = {
     Plane.CATALOG: ICEBERG,
 }
 #: The caller of an API whose handlers check the credentials themselves.
-NOBODY: Final = ApiKey("", "", 0, 0, "", "", KeyKind.CLOUD, "", 0)
+NOBODY: Final = ApiKey("", "", 0, 0, "", "", KeyKind.CLOUD, "", "", 0)
 
 
 class Application(server.Application):

@@ -131,21 +131,17 @@ class ApiKeys(Kind[ApiKey]):
             raise forbidden()
         delay = org.delays.kafka_key if kind is KeyKind.KAFKA else org.delays.other_key
         texts = (spec.text("display_name"), spec.text("description"))
-        key = issue_key(org, owner, kind, resource, delay=delay, texts=texts)
+        key = issue_key(org, owner, kind, resource, scope, delay=delay, texts=texts)
         document = self.document(org, key)
         return Answer(202, document | {"spec": document["spec"] | {"secret": key.secret}})
 
     def authorize(self, call: Call, verb: str, record: ApiKey | None) -> None:
-        """Administrators manage the keys of the resource that they administer, and everybody the own ones."""
+        """Administrators manage the keys of what they administer. Every account manages its own keys."""
         if record and not self.is_listed(call, record):
             raise forbidden()
 
     def is_listed(self, call: Call, record: ApiKey) -> bool:
-        org = call.org
-        cluster, registry = org.clusters.get(record.resource), org.schema_registries.get(record.resource)
-        environment = org.environments.get(record.resource.partition(".")[0])
-        target = cluster.scope if cluster else registry.crn if registry else environment.crn if environment else org.crn
-        return call.principal == record.owner or allowed(org, call.principal, "admin", target)
+        return call.principal == record.owner or allowed(call.org, call.principal, "admin", record.scope)
 
     def check(self, call: Call, values: dict[str, Any], current: ApiKey | None) -> None:
         spec = Fields(call.body).inside("spec", required=False)
@@ -196,12 +192,12 @@ def _key_resource(org: Organization, spec: Fields) -> tuple[KeyKind, str, str]:
 
 
 def issue_key(
-    org: Organization, owner: str, kind: KeyKind, resource: str, *, delay: float, texts: tuple[str, str] = ("", "")
+    org: Organization, owner: str, kind: KeyKind, resource: str, scope: str, *, delay: float, texts: tuple[str, str] = ("", "")
 ) -> ApiKey:
     """Create an API key that is active after `delay` seconds. `texts` are its display name and description."""
     new, now = "".join(org.random.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=16)), org.clock.now()
     secret = secrets.token_urlsafe(48)
-    key = ApiKey(new, f"{org.crn}/api-key={new}", now, now, secret, owner, kind, resource, now + delay, *texts)
+    key = ApiKey(new, f"{org.crn}/api-key={new}", now, now, secret, owner, kind, resource, scope, now + delay, *texts)
     org.api_keys[new] = key
     return key
 

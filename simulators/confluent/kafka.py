@@ -378,8 +378,8 @@ def _bytes(given: dict[str, Any] | None) -> bytes | None:
 def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
-    except ValueError:
-        raise ApiError(400, "data of type BINARY must be in base64", code=40002) from None
+    except (ValueError, TypeError):
+        raise ApiError(400, "binary data and values of headers must be in base64", code=40002) from None
 
 
 ROUTES: Final = (

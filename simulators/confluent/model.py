@@ -115,6 +115,8 @@ class ApiKey(Resource):
     owner: str
     kind: KeyKind
     resource: str
+    #: The CRN whose administrators manage the key.
+    scope: str
     usable: float
     name: str = ""
     description: str = ""

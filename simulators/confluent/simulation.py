@@ -69,7 +69,8 @@ class Simulation:
             lake=self._lake,
         )
         create_environment(self.organization, "default")
-        self.cloud_key: ApiKey = issue_key(self.organization, self.organization.owner, KeyKind.CLOUD, "cloud", delay=0)
+        org = self.organization
+        self.cloud_key: ApiKey = issue_key(org, org.owner, KeyKind.CLOUD, "cloud", org.crn, delay=0)
 
     @property
     def clock(self) -> Clock:

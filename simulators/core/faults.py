@@ -180,7 +180,8 @@ async def _effect_then_error(exchange: Exchange) -> None:
 
 
 async def _reset(exchange: Exchange) -> None:
-    """Reset the connection. ASGI has no message for this, so the transport is taken from the server's `send`."""
+    """Reset the connection. ASGI has no message for this, so the transport is taken from `send`, as Hypercorn
+    and Uvicorn bind it."""
     owner: Any = exchange.connection
     while (owner := getattr(owner, "__self__", None)) is not None:
         transport = getattr(getattr(owner, "writer", owner), "transport", None)

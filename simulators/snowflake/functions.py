@@ -48,8 +48,8 @@ def _integration(session: Session, arguments: list[str]) -> Integration:
 def _namespaces(session: Session, arguments: list[str]) -> str:
     """List the namespaces in a parent namespace, by default that of the integration, as JSON.
 
-    Without a parent, these are Glue's databases. They are never nested, so a parent has none. The role must be allowed to list
-    databases in both cases.
+    If the parent is empty, which is the root, these are Glue's databases. They are never nested, so any other parent has none.
+    The role must be allowed to list databases in both cases.
     """
     integration = _integration(session, arguments)
     _check_levels("SYSTEM$LIST_NAMESPACES_FROM_CATALOG", arguments)

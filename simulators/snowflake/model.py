@@ -77,7 +77,8 @@ class AccountObject(SnowflakeObject):
 
 @attrs.define(eq=False, kw_only=True)
 class Warehouse(SnowflakeObject):
-    """`auto_suspend` is in seconds. `last_used` is None after it was suspended by ALTER or was created suspended."""
+    """`auto_suspend` is in seconds. `last_used` is None if it was created suspended or suspended by ALTER, or if
+    it was altered while auto-suspend had suspended it."""
 
     domain: ClassVar[Domain] = Domain.WAREHOUSE
     size: str = "X-Small"

@@ -160,7 +160,7 @@ class Tableflow:
         return live_rows(self._entry(name).table, self._key_columns)
 
     def drop(self, name: str) -> None:
-        """Remove the table from the catalog. Its files stay: the role that Tableflow assumes can't delete objects."""
+        """Remove the table from the catalog. Its files stay, as at the vendor."""
         self._entry(name)
         self.catalog.drop_table((self.location.cluster_id, name))
         del self._topics[name]

@@ -40,6 +40,8 @@ def test_a_secret_that_is_gone_does_not_hide_the_others(ctx):
     (found,) = rotating_secrets.ages(ctx, [gone])
     assert (found.age_days, found.secret) == (None, "gone")
     assert "rotation" in found.trouble
+    (trouble,) = rotation.troubles(ctx.deployment, found)
+    assert trouble.startswith("its age could not be read: ")
 
 
 @pytest.fixture

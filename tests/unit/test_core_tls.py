@@ -95,7 +95,7 @@ class Inspecting(ThreadingHTTPServer):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate(folder))
         self.status, self.tunnels, self.requests = 200, [], []
-        self.damages_answers = False
+        self.damaged_answer = b""
 
     def handle_error(self, *where):
         """Ignore errors: a client that doesn't trust the certificate ends the handshake."""
@@ -110,8 +110,8 @@ class _Tunnel(BaseHTTPRequestHandler):
             return
         with self.server.context.wrap_socket(self.connection, server_side=True) as inner:
             self.server.requests.append(inner.recv(65536).decode())
-            if self.server.damages_answers:
-                os.write(inner.fileno(), b"\x17\x03\x03\x00\x20" + bytes(32))  # application data that can't be decrypted
+            if self.server.damaged_answer:
+                os.write(inner.fileno(), self.server.damaged_answer)
                 return
             inner.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"a": 1}')
 
@@ -163,11 +163,14 @@ def test_an_operators_session_needs_a_trusted_certificate_from_the_proxy_too(pro
     assert proxy.requests == []
 
 
-def test_an_error_of_tls_after_the_request_may_mean_that_it_had_an_effect(proxy):
-    proxy.damages_answers = True
+@pytest.mark.parametrize(
+    "answer", [b"\x17\x03\x03\x00\x20" + bytes(32), b"HTTP/1.1 503 Unavailable\r\n\r\n"], ids=["encrypted", "plain"]
+)
+def test_an_error_of_tls_after_the_request_may_mean_that_it_had_an_effect(proxy, answer):
+    proxy.damaged_answer = answer
     with pytest.raises(ResponseLost) as lost:
         session(trust_environment=True).call("GET", VENDOR, key=KEY)
-    assert (lost.value.row.code, len(proxy.requests)) == ("NET-TLS", 1)
+    assert (lost.value.row.code, len(proxy.requests)) == ("NET-UNREACHABLE", 1)
 
 
 def test_an_operators_session_excludes_what_the_environment_excludes(proxy, monkeypatch):

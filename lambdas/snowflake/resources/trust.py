@@ -32,7 +32,7 @@ _ROLE_PATIENCE: Final = 600.0
 _NAMESPACE_PATIENCE: Final = 1800.0
 #: A read-only volume can't be tested for writing, and in some releases of Snowflake not for reading either.
 _PASSED: Final = ("PASSED", "SKIPPED", "UNVERIFIED")
-#: Characters of AWS's message that are shown. The message covers several checks, and each ends with the missing action.
+#: Characters of AWS's message that are shown. The message covers several checks, and each names the missing action late.
 _REASON_LENGTH: Final = 900
 _PREFIXES: Final = ("API_AWS_", "GLUE_AWS_")
 _DESC_VOLUME: Final = "DESC EXTERNAL VOLUME {name}"

@@ -1,4 +1,7 @@
-"""Checks the permissions of the customer's role by trying each action that Tableflow needs. Deletes what it creates."""
+"""Checks the permissions of the customer's role by trying each action that Tableflow needs.
+
+Deletes what it creates, except the Glue database.
+"""
 
 from __future__ import annotations
 

@@ -226,9 +226,11 @@ def test_producing_a_record(built, cloud):
     assert (kept.key, kept.value) == (b"k", b"hello")
 
 
-def test_a_record_that_is_not_base64_is_refused(built):
+@pytest.mark.parametrize("data", ["%", 5])
+def test_a_record_that_is_not_base64_is_refused(built, data):
     built.topic("t")
-    built.kafka.post(f"{built.topics}/t/records", {"value": {"type": "BINARY", "data": "%"}}, 400)
+    built.kafka.post(f"{built.topics}/t/records", {"value": {"type": "BINARY", "data": data}}, 400)
+    built.kafka.post(f"{built.topics}/t/records", {"headers": [{"name": "h", "value": data}]}, 400)
 
 
 def test_topics_of_a_deleted_cluster_are_gone(built, org, cloud):
