@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -143,13 +143,20 @@ def _is_tagged(schema: Any) -> bool:
 def _kind(schema: Any) -> str:
     if isinstance(schema, list):
         return "union"
-    return str(schema.get("logicalType") or schema["type"]) if isinstance(schema, dict) else str(schema)
+    if isinstance(schema, dict):
+        return str(schema["type"] if _is_invalid_decimal(schema) else schema.get("logicalType") or schema["type"])
+    return str(schema)
 
 
 def _size(schema: Any) -> tuple[int, int] | None:
-    if _kind(schema) != "decimal" or not isinstance(schema.get("precision"), int):
-        return None  # Avro ignores a logical type that isn't valid
-    return schema["precision"], schema.get("scale") or 0
+    return (schema["precision"], schema.get("scale") or 0) if _kind(schema) == "decimal" else None
+
+
+def _is_invalid_decimal(schema: Mapping[str, Any]) -> bool:
+    """Return whether Avro ignores the logical type, so that the values are plain bytes or strings."""
+    return schema.get("logicalType") == "decimal" and (
+        schema["type"] not in ("bytes", "fixed") or not isinstance(schema.get("precision"), int) or schema["precision"] < 1
+    )
 
 
 def _branch(schema: Any) -> str:

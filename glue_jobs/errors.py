@@ -62,7 +62,7 @@ _CAST: tuple[type[ExportError], str, str, str] = (
     DataProblem,
     "EXP-CAST",
     "a text can't be read as the number or date that an expression wants",
-    "Use try_cast(), which gives null for such a text",
+    "Use try_cast(), try_to_timestamp() or try_to_number(), which give null for such a text, and decide what null means",
 )
 
 #: (pattern in the exception's text, class, code, what, remedy). The first match is used.
@@ -83,7 +83,7 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
     ),
     (
         # Checks are analysed on `spark.range(1)`, and all other expressions on the table.
-        r"(?s)(UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT|cannot be resolved).*\+- Range \(",
+        r"(?s)(UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT_(BASE|VALUE)|cannot be resolved).*\+- Range \(",
         BadInput,
         "EXP-EXPRESSION",
         "a [[check]] names a column that the file doesn't have",
@@ -91,7 +91,7 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "columns x",
     ),
     (
-        r"UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT|cannot be resolved",
+        r"UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT_(BASE|VALUE)|cannot be resolved",
         SourceProblem,
         "EXP-SCHEMA-CHANGED",
         "an expression of the contract names a field that the table doesn't have",
@@ -130,11 +130,12 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         *_CAST,
     ),
     (
-        # Spark 4 has codes for all of these; Spark 3.5 throws texts and classes of Java's own libraries.
+        # Spark 4 has codes for most of these; otherwise Spark throws texts and classes of Java's own libraries.
         r"INVALID_PARAMETER_VALUE|INVALID_FORMAT|DATETIME_PATTERN|INVALID_REGEXP|INVALID_TIMEZONE|DAY_OF_WEEK|CANNOT_DECODE_URL"
         r"|DUPLICATED_MAP_KEY|UNSUPPORTED_DATATYPE|(Unknown|Illegal|Too many) pattern |week-based patterns|Pattern ends with"
-        r"|(Malformed|separators in) pattern|PatternSyntaxException|near index \d+|No group \d+|Illegal input for day of week"
-        r"|(Illegal|Unknown|Missing|Duplicate)\w*Format\w*Exception|Unknown time-zone ID|Invalid ID for |Zone offset "
+        r"|(Malformed|separators in|characters? in|character '.' in|symbols in) pattern"
+        r"|PatternSyntaxException|near index \d+|No group \d+|Illegal input for day of week"
+        r"|INVALID_EXTRACT_FIELD|java\.util\.\w*Format\w*Exception|Unknown time-zone ID|Invalid ID for |Zone offset "
         r"|UnsupportedEncodingException|Illegal sequence boundaries|Unexpected value for \w+ in function",
         DataProblem,  # the argument may be the value of a field
         "EXP-FUNCTION-ARGUMENT",

@@ -1,6 +1,7 @@
 """Turn the pinned table into rows that are ready to be written: deduplicate, explode, filter, treat personal data and sort.
 
-No valid event is dropped on the way: each gets an outcome (see `outcomes`), and the executors that write the file count them.
+Events of other windows may be left out before deduplication. No other valid event is dropped on the way: each gets an outcome
+(see `outcomes`), and the executors that write the file count them.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def start(warehouse: str) -> SparkSession:
     for name, value in spark_settings(warehouse).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
-    # Spark's default, 200, is for large clusters: here, these tasks would be nearly empty. Code that needs more sets it.
+    # Spark's default, 200, is for large clusters: here, these tasks would be nearly empty. Code with other needs sets it.
     session.conf.set("spark.sql.shuffle.partitions", session.sparkContext.defaultParallelism)
     return session
 

@@ -77,7 +77,8 @@ class Outcome(NamedTuple):
 
 
 def deliver(attempt: Callable[[int], Any], policy: Policy, bury: Callable[[Outcome], None]) -> Outcome:
-    """Make one attempt and return its outcome. Retries run in a thread. `bury` gets the outcome of a permanent failure."""
+    """Make one attempt and return its outcome. Retries run in a thread. `bury` gets the outcome if the delivery fails
+    for good."""
     began = time.monotonic()
     first = _try(attempt, 1, policy, began)
     if first.goes_on:

@@ -62,7 +62,7 @@ class JobRun:
             if self._requested_state:
                 return self._requested_result()
         try:
-            return self._result(folder)
+            return self._requested_result() if self._requested_state else self._result(folder)
         finally:
             _slots.release()
 

@@ -180,6 +180,15 @@ def test_a_topic_is_added_and_removed_without_a_change_of_the_others(project):
     assert file.read_text() == one
 
 
+def test_the_example_keeps_its_comment_when_another_topic_is_removed(project):
+    words = ("init", "--stage", "test", *MINE, "--yes")
+    assert project.run(*words, "--topics", "example").code == 0
+    before = (file := project.root / "deployments" / "test.toml").read_text()
+    assert project.run(*words, "--topics", "stock_trades,stock_trades_with_totals,sales_orders").code == 0
+    assert project.run(*words, "--topics", "example").code == 0
+    assert file.read_text() == before
+
+
 def test_topics_that_are_removed_take_their_statements_and_exports_with_them(project):
     words = ("init", "--stage", "test", *MINE, "--yes")
     assert project.run(*words, "--topics", "example").code == 0

@@ -89,16 +89,18 @@ def test_kinds_of_every_shape():
 
 
 @pytest.mark.parametrize(
-    ("definition", "size"),
+    ("definition", "kind", "size"),
     [
-        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, (4, 2)),
-        ({"type": "bytes", "logicalType": "decimal", "precision": 4}, (4, 0)),
-        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": None}, (4, 0)),
-        ({"type": "string", "logicalType": "decimal"}, None),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, "decimal", (4, 2)),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4}, "decimal", (4, 0)),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": None}, "decimal", (4, 0)),
+        ({"type": "string", "logicalType": "decimal"}, "string", None),
+        ({"type": "string", "logicalType": "decimal", "precision": 4}, "string", None),
     ],
 )
-def test_digits_of_a_decimal(definition, size):
-    assert schema(field("price", definition)).fields["price"].size == size
+def test_digits_of_a_decimal(definition, kind, size):
+    found = schema(field("price", definition)).fields["price"]
+    assert (found.kind, found.size) == (kind, size)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,10 @@ class Results(NamedTuple):
 
     @classmethod
     def of(cls, group: dict[str, Any], request: dict[str, Any]) -> Results:
-        """Return the workgroup's configuration if it is enforced, else the request's if that has a location. Raises Refused."""
+        """Return the request's configuration if it has a location and the workgroup's isn't enforced, else the workgroup's.
+
+        Raises Refused if that has no location.
+        """
         configuration = group.get("Configuration") or {}
         own, given = configuration.get("ResultConfiguration") or {}, request.get("ResultConfiguration") or {}
         enforced = configuration.get("EnforceWorkGroupConfiguration", group["Name"] != _PRIMARY)

@@ -41,7 +41,7 @@ _SCHEDULER_MODULE: Final = "ministack.services.scheduler"
 _TICK_SECONDS: Final = 1.0
 _STARTED: Final = datetime.now(UTC)
 _log: Final = logging.getLogger("lakeferry.scheduler")
-#: By schedule: the time up to which its occurrences were invoked, by the clock or by POST schedules/fire.
+#: By schedule: the time up to which its occurrences were invoked, or passed over by POST schedules/fire.
 _processed_until: dict[Any, datetime] = {}
 _lock: Final = threading.Lock()
 

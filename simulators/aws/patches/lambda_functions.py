@@ -75,7 +75,7 @@ def _called_functions(config: dict[str, Any]) -> Iterator[str]:
 
 
 def _start(arn: str) -> None:
-    """Start a worker. If that fails, the function's first invocation reports the reason."""
+    """Start a worker. The function's first invocation waits for it, and reports why it couldn't be started."""
     record, config, name = ministack("services.lambda_svc")._get_func_record_for_ref(arn)
     if not record or not config or not record.get("code_zip"):
         return
