@@ -68,7 +68,7 @@ def topics_have_one_writer(deployment: Deployment, sources: Sources) -> Iterator
         if topic.statement is None:
             continue
         if topic.statement not in known:
-            yield f"topics[{index}].statement", f"{topic.statement} is none of the statements in this file"
+            yield f"topics[{index}].statement", f"{topic.statement} is not a statement of this file"
         elif topic.statement in written:
             first = written[topic.statement]
             yield (
@@ -185,7 +185,7 @@ def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[F
         if plain and topic is None:
             yield (
                 f"exports[{index}].contract",
-                f"{export.contract} reads {plain.source.topic}, which is no topic in this file",
+                f"{export.contract} reads {plain.source.topic}, which is not a topic of this file",
             )
         elif topic and not (topic.tableflow and topic.tableflow.in_glue):
             yield f"exports[{index}].contract", f"{export.contract} reads {topic.name}, which is not a table in Glue"

@@ -102,6 +102,12 @@ def test_403_means_gone_if_the_key_works(server):
     assert server.routes == [THING, PROBE]
 
 
+def test_403_of_tableflow_means_gone_if_its_key_works(server):
+    server.answers[THING] = (403, {"error_code": 40301, "message": "not allowed"})
+    server.answers["GET /tableflow/v1/regions"] = listing()
+    assert cloud(server).tableflow(ApiKey("k", Secret("canary"))).read("/things/1") is None
+
+
 @pytest.mark.parametrize("probe", [(401, b"<html>"), (403, {"message": "no"})])
 def test_403_of_an_invalid_key_never_means_gone(server, probe):
     server.answers[THING] = (403, {"message": "not allowed"})

@@ -108,6 +108,10 @@ def test_failed_checks_come_first_and_are_in_the_notes():
     assert "more checks of columns passed" in found.text
 
 
+def test_a_file_without_checks_says_so():
+    assert "There are no checks for this file." in page(attrs.evolve(samples.weekly_sales(), checks=[])).text
+
+
 def test_a_check_of_the_whole_file_counts_no_rows():
     made = samples.sales_by_region()
     checks = [attrs.evolve(check, failed=1 if check.id == "some_sales" else 0) for check in made.checks]
