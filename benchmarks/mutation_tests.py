@@ -13,9 +13,7 @@ _ROTATION: Final = (
     "unit/test_rotation_handler vendors/test_rotation_ages vendors/test_rotation_protocol vendors/test_rotation_confluent "
     "vendors/test_rotation_snowflake"
 )
-_ROTATION_LONG: Final = (
-    "vendors/test_rotation_machine vendors/test_rotation_crashes vendors/test_rotation_walk vendors/test_rotation_moto"
-)
+_ROTATION_LONG: Final = "vendors/test_rotation_machine vendors/test_rotation_crashes vendors/test_rotation_walk"
 _MAILS: Final = (
     "unit/test_notification_runs unit/test_notification_messages unit/test_notification_text unit/test_notification_post "
     "unit/test_notification_handler"

@@ -310,6 +310,19 @@ def test_a_replaced_key_is_revoked_when_its_grace_is_over_and_not_before(env, na
     assert env.rotate(name)
 
 
+def test_a_secret_whose_keys_cannot_be_revoked_is_logged_and_stops_no_other(env):
+    env.secrets.new("empty")
+    replaced = env.fields("kafka")
+    env.rotate("kafka")
+    env.clock.sleep(31 * DAY)
+    before = len(env.log.getvalue())
+    with pytest.raises(LakeferryError):
+        expired(env, "empty", "kafka")
+    failures = [line for line in map(json.loads, env.log.getvalue()[before:].splitlines()) if line["level"] == "ERROR"]
+    assert [(line["message"], line["secret"], line["code"]) for line in failures] == [("not revoked", "empty", "ROT-EMPTY")]
+    assert not env.exists(replaced)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_key_that_was_never_replaced_is_not_revoked(env, name):
     env.clock.sleep(100 * DAY)
