@@ -384,6 +384,14 @@ def test_an_object_that_never_becomes_ready_is_given_up_with_the_reason(toys):
         toys.resource().create()
 
 
+def test_an_update_is_applied_once_while_the_object_becomes_ready(toys):
+    toy = toys.resource(size="2")
+    toy.create()
+    toys.shop.things["thing-1"]["ready_at"] = toys.clock.time() + 600
+    assert toy.update(size="3")["size"] == "3"
+    assert toys.kind.updated == ["thing-1"]
+
+
 def test_a_refusal_of_the_vendor_is_reported_at_once(toys):
     toys.kind.refuse = True
     with pytest.raises(Refused, match="creating toy Toy: the vendor wants none"):

@@ -97,7 +97,8 @@ class Shop:
 class ToyKind:
     """The verbs of a resource type for `Shop`. `broken` returns whether a thing doesn't work.
 
-    With `quiet`, a thing in creation is no error. `deleted` has the properties with which things were deleted.
+    With `quiet`, a thing in creation is no error. `deleted` has the properties with which things were deleted, `updated` a
+    thing for each call of `update`.
     """
 
     PROPERTIES = Spec
@@ -106,7 +107,7 @@ class ToyKind:
     def __init__(self):
         self.broken = lambda thing: False
         self.refuse = self.quiet = False
-        self.deleted = []
+        self.deleted, self.updated = [], []
 
     def create(self, context, spec):
         if self.refuse:
@@ -125,6 +126,7 @@ class ToyKind:
         return {"id": object_id, "size": str(thing["size"])}
 
     def update(self, context, spec, object_id):
+        self.updated.append(object_id)
         thing = self._there(context, object_id)
         if thing["colour"] != spec.colour:
             raise ReplacementRequired(errors.OUTDATED, f"{object_id} is {thing['colour']}")
