@@ -194,7 +194,7 @@ WRONG = {
     "an export of a topic that isn't there": (
         (('contract = "daily_trades"', 'contract = "weekly_sales"'),),
         "exports[0].contract",
-        "no topic in this file",
+        "not a topic of this file",
     ),
     "a contract's column that the schema lacks": (
         (('datagen = "STOCK', 'schema = "topics/store_orders.avsc"\ndatagen = "STOCK'),),
@@ -320,7 +320,7 @@ WRONG = {
     "a statement that this file lacks": (
         (('statement = "stock_trades_with_totals"', 'statement = "other"'),),
         "topics[1].statement",
-        "none of the statements",
+        "not a statement of this file",
     ),
     "a statement before what it reads": (
         (
