@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -68,7 +68,7 @@ def run(
     bucket = Bucket(services.s3, args.bucket, args.prefix)
     record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock, job_run_id=args.job_run_id)
     try:
-        get_spark = (lambda: spark) if spark else session.start_in_background(args.warehouse)
+        get_spark = _session_of_this_thread((lambda: spark) if spark else session.start_in_background(args.warehouse))
         table = pin(services, args.database, args.table or contract.source.topic)
         require_fields(contract, table)
         keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table
@@ -107,6 +107,11 @@ def run(
         raise error from None
     _end(record, bucket, clock, None)
     return record
+
+
+def _session_of_this_thread(wait: Callable[[], SparkSession]) -> Callable[[], SparkSession]:
+    """Return a function that waits for the session and activates it in the thread that calls it."""
+    return lambda: session.activate(wait())
 
 
 def exit_code(record: RunRecord) -> int:

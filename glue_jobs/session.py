@@ -1,6 +1,9 @@
 """The Spark session: the same under Glue and on a laptop.
 
 What differs between the two (master, jars, memory, endpoints) comes from the environment that starts the process.
+
+Spark reads the settings with which it builds an expression, ANSI mode among them, from the session that is active in the current
+thread; in a thread without one, it uses its own defaults. So a thread that builds expressions must `activate` the session first.
 """
 
 from __future__ import annotations
@@ -9,11 +12,12 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from glue_jobs.contract import spark_settings
+from glue_jobs.contract import SPARK_SETTINGS, spark_settings
+from glue_jobs.errors import Inconsistent
 
 #: Loggers of PySpark 4 for Spark's errors, with the values on which an expression failed. The job logs the cause itself.
 _ERROR_LOGS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -45,3 +49,22 @@ def start_in_background(warehouse: str) -> Callable[[], SparkSession]:
     # A daemon thread, so that a run that fails before it needs Spark does not wait for it.
     threading.Thread(target=run, daemon=True).start()
     return started.result
+
+
+def activate(session: SparkSession) -> SparkSession:
+    """Make `session` the one whose settings Spark uses in the calling thread, and return it.
+
+    Raises Inconsistent if an expression that is built in this thread would not have the settings of the job.
+    """
+    jvm: Any = session._jvm
+    jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
+    seen = jvm.org.apache.spark.sql.internal.SQLConf.get()
+    wanted = {name: value for name, value in SPARK_SETTINGS.items() if name.startswith("spark.sql.")}
+    differing = [name for name, value in wanted.items() if seen.getConfString(name, "") != value]
+    if differing:
+        raise Inconsistent(
+            "EXP-SETTINGS",
+            f"Spark has other values for {', '.join(differing)} than the job needs, so results could be wrong",
+            "Start the job with the settings of its deployment (the argument --conf), and don't change them for a run",
+        )
+    return session

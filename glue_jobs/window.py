@@ -179,10 +179,12 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
     try:
         frame, stored = _compute(run, window)
         with run.phase(window, "verify"), ThreadPoolExecutor(1) as pool:
-            counting = pool.submit(_count_read, run, window)  # Spark is idle while the driver reads the file
-            stats = _read_back(run, stored)
-            counted = counts.reconcile(counting.result(), stored.report, stats, aggregated=run.contract.aggregate is not None)
-            counts.require_valid(counting.result(), run.contract.source.max_invalid_percent, window.label)
+            # Only this thread uses Spark, because Spark's settings belong to a thread. Another one reads the file meanwhile.
+            reading = pool.submit(_read_back, run, stored)
+            read = _count_read(run, window)
+            stats = reading.result()
+            counted = counts.reconcile(read, stored.report, stats, aggregated=run.contract.aggregate is not None)
+            counts.require_valid(read, run.contract.source.max_invalid_percent, window.label)
             checks = _checks(run, stored.report, stats)
         _require_clean(window, stats, checks)
         empty = stats.rows == 0

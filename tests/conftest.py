@@ -154,7 +154,7 @@ def spark(lake_aws, warehouse, request):
     shipped = os.environ["SPARK_SUBMIT_OPTS"]
     # Each query of a test runs once or twice, so the second compiler, which optimises hot code, only costs time: a fifth of it.
     os.environ["SPARK_SUBMIT_OPTS"] = f"{shipped} -XX:TieredStopAtLevel=1"
-    started = session.start(warehouse)
+    started = session.start_in_background(warehouse)()  # as the job starts it; `export.run` activates it in its own thread
     os.environ["SPARK_SUBMIT_OPTS"] = shipped  # for jobs in processes of their own
     yield started
     local_spark.end(java_home)
