@@ -12,7 +12,7 @@ from exports.contract import implausible_day
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from glue_jobs.errors import BadInput
 
-_SWITCHES = ("dry-run", "accept-fewer-events")
+_SWITCHES = ("dry-run", "accept-fewer-events", "probe")
 #: Glue adds this argument itself.
 _JOB_RUN_ID = "JOB_RUN_ID"
 
@@ -20,7 +20,7 @@ _JOB_RUN_ID = "JOB_RUN_ID"
 @attrs.frozen
 class Arguments:
     """`as_of` is in UTC. `table` is empty if it has the name of the contract's topic, `first_day` is None if the contract's day
-    applies, and `job_run_id` is None outside Glue."""
+    applies, `region` is empty if that of the environment applies, and `job_run_id` is None outside Glue."""
 
     export: str
     as_of: datetime
@@ -35,6 +35,8 @@ class Arguments:
     first_day: date | None
     dry_run: bool
     accept_fewer_events: bool
+    region: str
+    probe: bool
     job_run_id: str | None = None
 
 
@@ -66,6 +68,8 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
         first_day=first_day,
         dry_run=values["dry-run"] == "true",
         accept_fewer_events=values["accept-fewer-events"] == "true",
+        region=values["region"],
+        probe=values["probe"] == "true",
         job_run_id=values.get(_JOB_RUN_ID) or None,
     )
 

@@ -117,6 +117,8 @@ ARGUMENTS: Final = {
     "first-day": "YYYY-MM-DD: windows from this day on, instead of from the contract's",
     "dry-run": "true to compute and check, and to publish nothing",
     "accept-fewer-events": "true to publish a window again although events of its published file are no longer in the table",
+    "region": "AWS region of the table and the bucket; without it, the region of the environment",
+    "probe": "true to check what the job relies on in its environment, instead of exporting",
 }
 REQUIRED_ARGUMENTS: Final = ("export", "as-of", "database", "bucket")
 DEFAULT_ARGUMENTS: Final = {
@@ -129,6 +131,8 @@ DEFAULT_ARGUMENTS: Final = {
     "first-day": "",
     "dry-run": "false",
     "accept-fewer-events": "false",
+    "region": "",
+    "probe": "false",
 }
 
 #: Settings of every session: Glue, the embedded Glue, a laptop and tests get them through `--conf` and add only a master, jars,
@@ -170,21 +174,26 @@ SPARK_SETTINGS: Final = {
     "spark.sql.adaptive.enabled": "false",
     # Spark logs the values on which an expression failed. The job logs the cause itself, without values.
     "spark.log.level": "FATAL",
-    # `spark.log.level` only affects the driver. Executors use a Log4j configuration that is in Spark's own jars and takes its
-    # level from a system property, so no file has to be sent to them before they log.
-    "spark.executor.defaultJavaOptions": "-Dlog4j2.configurationFile=beeline-log4j2.properties",
-    "spark.executor.extraJavaOptions": "-Dhive.log.level=FATAL",
-    # Case mapping depends on the language of the machine: in Turkish, I is not the upper case of i.
+    # In Spark 3.5, `spark.log.level` only affects the driver. Without a file of the name in the first option, Log4j uses its
+    # built-in configuration, whose level is the second option. So executors need no file before they log.
+    "spark.executor.syncLogLevel.enabled": "true",
+    "spark.executor.defaultJavaOptions": "-Dlog4j2.configurationFile=none",
+    "spark.executor.extraJavaOptions": "-Dlog4j2.level=FATAL",
+    # Case mapping depends on the language of the machine: in Turkish, I is not the upper case of i. `session.start` sets language
+    # and time zone of the driver.
     "spark.executorEnv.LC_ALL": "C.UTF-8",
     "spark.executorEnv.TZ": "UTC",
-    "spark.driver.defaultJavaOptions": "-Duser.language=en",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
 }
 
 
-def spark_settings(warehouse: str) -> dict[str, str]:
-    """Return the settings of a session. `warehouse` (s3://…) is the location of Lakeferry's own tables."""
-    return SPARK_SETTINGS | {f"spark.sql.catalog.{CATALOG}.warehouse": warehouse}
+def spark_settings(warehouse: str, region: str = "") -> dict[str, str]:
+    """Return the settings of a session. `warehouse` (s3://…) is the location of Lakeferry's own tables.
+
+    Without `region`, Iceberg takes the region of the environment.
+    """
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    regional = {f"{catalog}.client.region": region} if region else {}
+    return SPARK_SETTINGS | {f"{catalog}.warehouse": warehouse} | regional
 
 
 @cache

@@ -19,7 +19,7 @@ from exports import contracts
 from exports.contract import WindowRule
 from exports.toml_model import BadFile
 from exports.windows import Window, closed_windows
-from glue_jobs import arguments, errors, runs, session
+from glue_jobs import arguments, errors, probe, runs, session
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import Arguments
 from glue_jobs.delivery import cleanup
@@ -42,7 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run an export and return the exit code, which is 0 also if a window has to wait. The run's record has the details."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
     try:
-        record = run(arguments.parse(sys.argv[1:] if argv is None else argv, now=runs.utc_now()))
+        args = arguments.parse(sys.argv[1:] if argv is None else argv, now=runs.utc_now())
+        if args.probe:
+            return probe.run(args)
+        record = run(args)
     except ExportError as error:
         print(f"export failed: {error}", file=sys.stderr)  # noqa: T201 - Glue's log is this stream
         return error.exit_code
@@ -64,11 +67,12 @@ def run(
         contract = contracts.load(args.export)
     except BadFile as bad:
         raise BadInput("EXP-CONTRACT", str(bad), "Correct the contract; `lakeferry export check` gives the same answer") from None
-    services = connect()
+    services = connect(args.region)
     bucket = Bucket(services.s3, args.bucket, args.prefix)
     record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock, job_run_id=args.job_run_id)
     try:
-        get_spark = _session_of_this_thread((lambda: spark) if spark else session.start_in_background(args.warehouse))
+        started = (lambda: spark) if spark else session.start_in_background(args.warehouse, args.region)
+        get_spark = _session_of_this_thread(started)
         table = pin(services, args.database, args.table or contract.source.topic)
         require_fields(contract, table)
         keeps_table = contract.aggregate is not None and contract.aggregate.keep_as_table

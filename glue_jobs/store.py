@@ -56,9 +56,12 @@ _CONFIG = Config(
 )
 
 
-def connect() -> Services:
-    """Return clients from the environment's credentials, region and endpoints. Raises StorageProblem if there is no region."""
-    session = boto3.session.Session()
+def connect(region: str = "") -> Services:
+    """Return clients of a region, or of the environment's. Credentials and endpoints come from the environment.
+
+    Raises StorageProblem if no region is known.
+    """
+    session = boto3.session.Session(region_name=region or None)
     with aws_errors("connecting to AWS"):
         return Services(
             s3=session.client("s3", config=_CONFIG),

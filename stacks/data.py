@@ -18,11 +18,12 @@ from stacks.constructs.cleanup import CleanupOnDestroy, may_empty, may_read_own_
 from stacks.constructs.provider import WaitingProvider
 from stacks.constructs.secrets import StackSecrets, named_secret
 from stacks.constructs.statements import acknowledge
-from stacks.lake import ATHENA, EXPORTS, WAREHOUSE, Lake
+from stacks.lake import ATHENA, EXPORTS, TEMPORARY, WAREHOUSE, Lake
 
 #: Athena stops a query that reads more. Reading so much costs about five dollars.
 _SCAN_LIMIT_BYTES: Final = 10**12
 _QUERY_DAYS: Final = 30
+_TEMPORARY_DAYS: Final = 7
 _RECORD_DAYS: Final = 400
 
 
@@ -61,7 +62,11 @@ class DataStack(LakeferryStack):
 
     def _lake_bucket(self) -> s3.Bucket:
         """Create the bucket of exports. Files expire; manifests stay: a window without one counts as unpublished."""
-        rules = [_expire(f"{ATHENA}/", _QUERY_DAYS), _expire(f"{contract.NOTICES}/", _RECORD_DAYS)]
+        rules = [
+            _expire(f"{ATHENA}/", _QUERY_DAYS),
+            _expire(f"{TEMPORARY}/", _TEMPORARY_DAYS),
+            _expire(f"{contract.NOTICES}/", _RECORD_DAYS),
+        ]
         for export in self.deployment.exports:
             rules.append(_expire(f"{EXPORTS}/{export.contract}/data/", export.keep_days))
             rules.append(_expire(f"{EXPORTS}/{export.contract}/runs/", _RECORD_DAYS))

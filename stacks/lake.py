@@ -11,6 +11,8 @@ from glue_jobs.contract import DEFAULT_ARGUMENTS
 EXPORTS: Final = DEFAULT_ARGUMENTS["prefix"]
 WAREHOUSE: Final = "warehouse"
 ATHENA: Final = "athena"
+#: Glue's own temporary files.
+TEMPORARY: Final = "temporary"
 
 
 @attrs.frozen

@@ -101,14 +101,14 @@ def new_job(aws, script, *statements, modules=None, arguments=None, role=None, *
     return name
 
 
-def ended(aws, job, run):
+def ended(aws, job, run, patience=20.0):
     """Wait for the end of a run, and return its record."""
 
     def result():
         record = aws.glue.get_job_run(JobName=job, RunId=run)["JobRun"]
         return record if record["JobRunState"] not in ("STARTING", "RUNNING", "STOPPING") else None
 
-    return until(result) or {"JobRunState": "still going"}
+    return until(result, patience) or {"JobRunState": "still going"}
 
 
 def run(aws, job, **arguments):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -35,6 +36,7 @@ _JAVA_OPTIONS: Final = (
 )
 # Turns off the JVM's logs, with which a JVM that can't use the class data sharing (CDS) archive reports this at every start.
 _NO_JVM_LOGS: Final = ("-Xlog:disable", "-Xlog:all=off")
+_JAVA_OF_DRIVER: Final = re.compile(r"spark\.driver\.\w*JavaOptions=")
 _DRIVER: Final = Path(__file__).with_name("job_driver.py")
 
 
@@ -98,7 +100,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _environment(job: Script) -> dict[str, str]:
     python = _python(job.glue_version)
-    packages = next((python.parents[1] / "lib").glob("python3*/site-packages"))
+    packages = _packages(python)
     jars = settings.JAR_DIR / job.glue_version
     scratch = job.folder / "tmp"
     scratch.mkdir()
@@ -120,6 +122,10 @@ def _environment(job: Script) -> dict[str, str]:
     }
 
 
+def _packages(python: Path) -> Path:
+    return next((python.parents[1] / "lib").glob("python3*/site-packages"))
+
+
 def _python(glue_version: str) -> Path:
     """Return the interpreter that has the Spark of this Glue version."""
     python = settings.GLUE_PYTHON.get(glue_version)
@@ -139,9 +145,14 @@ def _jars(folder: Path) -> list[Path]:
 
 
 def _worker_python(folder: Path, python: Path) -> Path:
-    """Return the Python of Spark's workers. It also starts without `site`, with which it could import this project."""
+    """Return the Python of Spark's workers. Like an executor of Glue, it has the installed packages, and of the job's code only
+    what Spark sends to executors: AWS documents --extra-py-files for the driver only.
+
+    It also starts without `site`, with which it could import this project.
+    """
     wrapper = folder / "worker-python"
-    wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(python))} -S "$@"\n')
+    path, command = shlex.quote(str(_packages(python))), shlex.quote(str(python))
+    wrapper.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {command} -S "$@"\n')
     wrapper.chmod(0o700)
     return wrapper
 
@@ -154,8 +165,12 @@ def _java_options(scratch: Path, jars: Path) -> list[str]:
 
 
 def _submit(arguments: Mapping[str, str]) -> list[str]:
-    """Return the arguments of spark-submit. The job's `--conf` can have several settings, separated by ` --conf `."""
-    given = [setting.strip() for setting in arguments.get("--conf", "").split(" --conf ") if setting.strip()]
+    """Return the arguments of spark-submit. The job's `--conf` can have several settings, separated by ` --conf `.
+
+    Java options of the driver are left out: AWS does not document that they reach it.
+    """
+    pairs = [pair.strip() for pair in arguments.get("--conf", "").split(" --conf ")]
+    given = [pair for pair in pairs if pair and not _JAVA_OF_DRIVER.match(pair)]
     pairs = [*[f"{name}={value}" for name, value in _SPARK_SETTINGS.items()], *given]
     return [
         *("--master", f"local[{_CORES}]", "--driver-memory", _MEMORY),

@@ -80,7 +80,7 @@ class JobRun:
     def _run(self, script: job_process.Script, credentials: identity.Credentials) -> tuple[str, str]:
         tails = self._tails(script, credentials)
         self._enter("RUNNING")
-        environment = credentials.environment() | settings.client_environment(identity.endpoint())
+        environment = credentials.environment() | settings.job_environment(identity.endpoint())
         with job_process.started(script, environment) as process:
             code = self._watched(process, tails)
         for tail in tails:

@@ -45,10 +45,13 @@ def java_home() -> dict[str, str]:
 
 def client_environment(url: str) -> dict[str, str]:
     """Return the environment variables that direct AWS clients to `url` only. They contain no credentials."""
+    return job_environment(url) | {"AWS_REGION": REGION, "AWS_DEFAULT_REGION": REGION}
+
+
+def job_environment(url: str) -> dict[str, str]:
+    """Return the environment variables of a Glue job: those of clients without a region, because AWS documents none for jobs."""
     return {
         "AWS_ENDPOINT_URL": url,
-        "AWS_REGION": REGION,
-        "AWS_DEFAULT_REGION": REGION,
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",

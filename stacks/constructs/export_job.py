@@ -29,7 +29,7 @@ from stacks.constructs.statements import (
     glue_tables,
     role,
 )
-from stacks.lake import EXPORTS, WAREHOUSE, Lake
+from stacks.lake import EXPORTS, TEMPORARY, WAREHOUSE, Lake
 
 _WRITES_TABLES: Final = ("glue:GetDatabase", "glue:GetTable", "glue:CreateTable", "glue:UpdateTable")
 
@@ -90,9 +90,9 @@ class ExportJobs(Construct):
         return self._loaded.sources.contract(export.contract, None)
 
     def _arguments(self, export: Export, contract: Contract) -> dict[str, str]:
-        bucket = self._lake.bucket
+        bucket, region = self._lake.bucket, self._deployment.aws.region
         warehouse = f"s3://{bucket}/{WAREHOUSE}"
-        settings = [f"{name}={value}" for name, value in spark_settings(warehouse).items()]
+        settings = [f"{name}={value}" for name, value in spark_settings(warehouse, region).items()]
         given = {
             "--export": contract.name,
             "--database": self._database,
@@ -100,10 +100,15 @@ class ExportJobs(Construct):
             "--prefix": EXPORTS,
             "--warehouse": warehouse,
             "--aggregates-database": self._lake.aggregates,
+            "--region": region,
             "--time-limit-minutes": str(self._deployment.aws.glue_timeout_minutes),
             "--conf": " --conf ".join(settings),
             "--datalake-formats": "iceberg",
             "--enable-auto-scaling": "true",
+            # By default, Glue writes the events of Spark's exceptions to a log, with the values that an expression failed on.
+            "--enable-job-insights": "false",
+            # Without one, Glue creates a bucket of its own for the region.
+            "--TempDir": f"s3://{bucket}/{TEMPORARY}/",
             "--extra-py-files": self._zip.s3_object_url,
             "--job-language": "python",
             "--custom-logGroup-prefix": self._log_prefix,
@@ -180,6 +185,7 @@ class ExportJobs(Construct):
         return [
             allow("ListFiles", ["s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket_arn]),
             allow("WriteFiles", [*objects, "s3:AbortMultipartUpload"], [f"{bucket_arn}/{EXPORTS}/*"], why=ONE_PREFIX),
+            allow("UseTempDir", objects, [f"{bucket_arn}/{TEMPORARY}/*"], why=ONE_PREFIX),
             allow("KeepAggregatesGlue", _WRITES_TABLES, aggregates, why=ONE_DATABASE),
             allow("KeepAggregatesS3", objects, [f"{bucket_arn}/{WAREHOUSE}/*"], why=ONE_PREFIX),
             allow("WriteOwnLog", ["logs:CreateLogStream", "logs:PutLogEvents"], [group.log_group_arn for group in self._logs]),

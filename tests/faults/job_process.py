@@ -18,6 +18,8 @@ from simulators.core.faults import FaultClient
 
 #: Seconds between two checks of a process. No result depends on them.
 LOOK = 0.02
+#: Seconds that an export of a test may take.
+_LONGEST = 300
 
 
 @attrs.frozen
@@ -34,6 +36,10 @@ class Job:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+    def wait(self) -> int:
+        """Wait for the end of the process, and return its exit code."""
+        return self.process.wait(_LONGEST)
 
     def kill(self) -> None:
         """Kill driver and JVM at once, as the end of a container does."""

@@ -242,13 +242,24 @@ def test_the_job_is_as_the_file_and_the_jobs_contract_define(assembly):
             deployment.aws.glue_timeout_minutes,
         )  # fmt: skip
         conf = Reader(assembly).text(given["--conf"], "exports")
-        assert conf.count("--conf ") == len(SPARK_SETTINGS)
+        assert conf.count("--conf ") == len(SPARK_SETTINGS) + 1  # warehouse and region, and none before the first
         # Glue's documentation doesn't say how it splits the argument. Values without blanks can be split in one way only.
         assert not any(" " in word for word in conf.split(" --conf "))
         for name, value in SPARK_SETTINGS.items():
             assert f"{name}={value}" in conf
+        assert f"spark.sql.catalog.lake.client.region={deployment.aws.region}" in conf.split(" --conf ")
+        assert (given["--region"], given["--enable-job-insights"]) == (deployment.aws.region, "false")
         assert body["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
         assert body["MaxRetries"] == 0
+
+
+def test_temporary_files_of_a_job_are_in_the_lake_and_expire(assembly):
+    (lake,) = (body for (_, name), body in assembly.resources("AWS::S3::Bucket").items() if "Lake" in name)
+    (rule,) = (rule for rule in lake["LifecycleConfiguration"]["Rules"] if rule.get("Prefix") == "temporary/")
+    assert (rule["Status"], rule["ExpirationInDays"]) == ("Enabled", 7)
+    for body in assembly.resources("AWS::Glue::Job").values():
+        folder = Reader(assembly).text(body["DefaultArguments"]["--TempDir"], "exports")
+        assert re.fullmatch(r"s3://<data\.LakeBucket\w+>/temporary/", folder)
 
 
 @pytest.fixture(scope="module")

@@ -68,6 +68,7 @@ def _objects(assembly):
         "run record": f"{lake}/exports/any/runs/run.json",
         "aggregate": f"{lake}/warehouse/any/data/1.parquet",
         "query result": f"{lake}/athena/1.csv",
+        "temporary file": f"{lake}/temporary/1",
         "notice": f"{lake}/notices/any/1.json",
         "another bucket": "arn:aws:s3:::another",
         "an object of another bucket": "arn:aws:s3:::another/key",

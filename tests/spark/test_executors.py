@@ -29,8 +29,8 @@ def test_the_session_has_the_settings_of_the_glue_job(spark):
     settings = dict(spark.sparkContext.getConf().getAll())
     # Spark prepends the module options that Java 17 needs.
     assert [name for name, value in SPARK_SETTINGS.items() if not f" {settings[name]}".endswith(f" {value}")] == []
-    system = spark._jvm.java.lang.System
-    assert (system.getProperty("user.language"), system.getProperty("user.timezone")) == ("en", "UTC")
+    util = spark._jvm.java.util
+    assert (util.Locale.getDefault().toString(), util.TimeZone.getDefault().getID()) == ("en", "UTC")
 
 
 def on_executors(spark, look):

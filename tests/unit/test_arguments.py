@@ -40,6 +40,8 @@ def test_all_arguments():
         "first-day": "2026-11-02",
         "dry-run": "true",
         "accept-fewer-events": "true",
+        "region": "eu-central-1",
+        "probe": "true",
     }
     assert more.keys() | {*REQUIRED_ARGUMENTS} == ARGUMENTS.keys()
     assert more.keys() == DEFAULT_ARGUMENTS.keys()
@@ -47,7 +49,8 @@ def test_all_arguments():
     assert (found.prefix, found.warehouse, found.aggregates_database) == ("team/sales", "s3://lake/own", "sums")
     assert (found.pseudonym_secret, found.table) == (more["pseudonym-secret"], "orders")
     assert (found.time_limit, found.first_day) == (timedelta(days=7), date(2026, 11, 2))
-    assert (found.dry_run, found.accept_fewer_events) == (True, True)
+    assert (found.dry_run, found.accept_fewer_events, found.probe) == (True, True, True)
+    assert found.region == "eu-central-1"
 
 
 def test_arguments_that_glue_adds_are_ignored():

@@ -89,8 +89,8 @@ one."""
 _BESIDE = """\
 - **KMS.** Where a bucket or the secret is encrypted with a key of yours, the role also needs `kms:Decrypt` on that key, and
   `kms:GenerateDataKey` on the key of a bucket that it writes to.
-- **Glue.** A Glue job's role also writes logs and reads the job's script. The role that `cdk deploy` makes has these rights and
-  no others.
+- **Glue.** A Glue job's role also writes logs, reads the job's script, and may use the folder for temporary files that
+  `--TempDir` names. The role that `cdk deploy` makes has these rights and no others.
 - **Lake Formation.** Where it governs the Tableflow database, grant SELECT and DESCRIBE there too.
 - **The Tableflow bucket is read only.** The role must not write to it: Tableflow loses tables whose files others change.
 - **Readers of the files** need `s3:GetObject` on the objects that manifests name, and on `<prefix>/<export>/manifests/*`.

@@ -1,0 +1,269 @@
+"""Check what the job relies on in its environment. The job's argument `--probe true` runs this instead of an export.
+
+It reads the table's metadata and counts its rows, lists one key of the bucket, and writes nothing. AWS does not document all that
+the job relies on; docs/how-to/check-the-glue-environment.md says what each line means.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from typing import Any, Final
+
+import attrs
+import boto3
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from exports import contracts
+from glue_jobs import session
+from glue_jobs.arguments import Arguments
+from glue_jobs.contract import CATALOG, RELEASES, SPARK_SETTINGS, code_version
+from glue_jobs.delivery import multipart
+from glue_jobs.source import pin
+from glue_jobs.store import Services, connect, connect_s3
+
+#: A text that the probe fails to read as a number. No log may contain it.
+VALUE: Final = "-".join(("lakeferry", "probe", "value"))
+_PACKAGES: Final = ("attrs", "boto3", "numpy", "pandas", "pyarrow")
+_ENVIRONMENT: Final = ("TZ", "LC_ALL")
+#: What a task's JVM shows, by name: class, static method and argument.
+_JVM: Final = {
+    "language": ("java.util.Locale", "getDefault"),
+    "zone": ("java.time.ZoneId", "systemDefault"),
+    "log_level": ("org.apache.logging.log4j.LogManager", "getLogger", "org.apache.spark.executor.Executor"),
+}
+_EXPECTED_JVM: Final = {"language": "en", "zone": "UTC", "log_level": "FATAL"}
+#: Expressions that must fail, and the error of each.
+_FAILING: Final = {
+    "cast(value as bigint)": "CAST_INVALID_INPUT",
+    "9223372036854775807 + length(value)": "ARITHMETIC_OVERFLOW",
+    "1 / (length(value) - length(value))": "DIVIDE_BY_ZERO",
+}
+
+
+@attrs.frozen
+class Finding:
+    """An assumption of the job. `seen` is a JSON value without secrets and without data."""
+
+    name: str
+    holds: bool
+    seen: Any
+
+    def line(self) -> str:
+        return f"probe {'ok  ' if self.holds else 'FAIL'} {self.name}: {json.dumps(self.seen)}"
+
+
+def run(args: Arguments) -> int:
+    """Print a line for each assumption, and all as JSON in the last line. Return 0 if all hold, or 1."""
+    findings: list[Finding] = []
+    for finding in look(args):
+        print(finding.line(), flush=True)  # noqa: T201 - Glue's log is this stream
+        findings.append(finding)
+    passed = all(finding.holds for finding in findings)
+    document = {"passed": passed, "findings": [attrs.asdict(finding) for finding in findings]}
+    print("probe", json.dumps(document), flush=True)  # noqa: T201
+    return 0 if passed else 1
+
+
+def look(args: Arguments) -> Iterator[Finding]:
+    """Yield the findings, each as soon as it is known."""
+    yield Finding("Glue passes the id of the run", args.job_run_id is not None, args.job_run_id)
+    yield _checked("AWS clients have a region", lambda: _region(args))
+    yield _checked("the code has a version", lambda: (True, [code_version(), multipart.__file__]))
+    start = session.start_in_background(args.warehouse, args.region)
+    yield _checked("Spark starts", lambda: _release(start()))
+    spark = session.activate(start())
+    for name, check in _CHECKS.items():
+        yield _checked(name, lambda check=check: check(spark))
+    yield from _of_executors(spark, args)
+    yield _checked("the table can be read", lambda: _table(spark, args))
+
+
+def _checked(name: str, check: Callable[[], tuple[bool, Any]]) -> Finding:
+    """Return the finding of a check. Of an error, it has the class only, because the text may contain data."""
+    try:
+        holds, seen = check()
+    except Exception as error:  # Spark, py4j, boto3 and pyarrow raise many classes
+        return Finding(name, False, type(error).__name__)
+    return Finding(name, holds, seen)
+
+
+def _region(args: Arguments) -> tuple[bool, Any]:
+    region = connect(args.region).s3.meta.region_name
+    return bool(args.region), {"argument": args.region, "client": region, "environment": _own_region()}
+
+
+def _own_region() -> str | None:
+    region: str | None = boto3.session.Session().region_name
+    return region
+
+
+def _release(spark: SparkSession) -> tuple[bool, Any]:
+    """Compare the versions of Spark and Python with those of a version of Glue."""
+    seen = {"spark": spark.version, "python": platform.python_version()}
+    releases = [release for release in RELEASES.values() if spark.version.startswith(release.spark)]
+    return any(release.python == sys.version_info[:2] for release in releases), seen
+
+
+def _settings_of_session(spark: SparkSession) -> tuple[bool, Any]:
+    configured = dict(spark.sparkContext.getConf().getAll())
+    # Spark prepends the module options that Java 17 needs.
+    right = {name: value for name, value in SPARK_SETTINGS.items() if f" {configured.get(name)}".endswith(f" {value}")}
+    seen = {name: configured.get(name) for name in SPARK_SETTINGS} | right
+    return seen == SPARK_SETTINGS, seen
+
+
+def _settings_of_expressions(spark: SparkSession) -> tuple[bool, Any]:
+    """Compare the settings with which Spark builds an expression in this thread."""
+    jvm: Any = spark._jvm
+    conf = jvm.org.apache.spark.sql.internal.SQLConf.get()
+    seen = {name: conf.getConfString(name, "") for name in SPARK_SETTINGS if name.startswith("spark.sql.")}
+    return seen == _sql_settings(), seen
+
+
+def _sql_settings() -> dict[str, str]:
+    return {name: value for name, value in SPARK_SETTINGS.items() if name.startswith("spark.sql.")}
+
+
+def _driver_jvm(spark: SparkSession) -> tuple[bool, Any]:
+    jvm: Any = spark._jvm
+    logger = jvm.org.apache.logging.log4j.LogManager.getLogger("org.apache.spark.scheduler.TaskSetManager")
+    seen = {
+        "language": jvm.java.util.Locale.getDefault().toString(),
+        "zone": jvm.java.time.ZoneId.systemDefault().toString(),
+        "log_level": logger.getLevel().toString(),
+    }
+    return seen == _EXPECTED_JVM, seen
+
+
+def _iceberg(spark: SparkSession) -> tuple[bool, Any]:
+    """Look for the Java classes that the job calls: Iceberg's for planned files, and Spark's parser."""
+    jvm: Any = spark._jvm
+    parser = type(jvm.org.apache.iceberg.ScanTaskParser).__name__
+    tree: Any = spark._jsparkSession.sessionState().sqlParser().parseExpression("a + 1")  # type: ignore[attr-defined]
+    return parser == "JavaClass" and "Add" in tree.toJSON(), jvm.org.apache.iceberg.IcebergBuild.fullVersion()
+
+
+def _failures(spark: SparkSession) -> tuple[bool, Any]:
+    """Check that expressions fail as ANSI mode says, instead of giving null or a wrong number."""
+    value = _value(spark)
+    seen = {expression: _failure(value.select(F.expr(expression)), code) for expression, code in _FAILING.items()}
+    return all(seen.values()), seen
+
+
+def _failure(frame: DataFrame, code: str) -> bool:
+    try:
+        frame.collect()
+    except Exception as error:  # PySpark has several classes for an error in a task
+        return code in str(error)
+    return False
+
+
+def _value(spark: SparkSession) -> DataFrame:
+    """Return a row that only a task can compute with."""
+    return spark.createDataFrame([(VALUE,)], "value string").repartition(2)
+
+
+def _zero(spark: SparkSession) -> tuple[bool, Any]:
+    """Check the text of a decimal zero, which depends on ANSI mode."""
+    zero = F.expr("cast(cast(length(value) * 0 as decimal(20,8)) as string)").alias("zero")
+    (row,) = _value(spark).select(zero).collect()
+    return row.zero == "0.00000000", row.zero
+
+
+_CHECKS: Final[dict[str, Callable[[SparkSession], tuple[bool, Any]]]] = {
+    "the session has the job's settings": _settings_of_session,
+    "expressions have the job's settings": _settings_of_expressions,
+    "language, time zone and log level of the driver's Java": _driver_jvm,
+    "Java classes that the job calls": _iceberg,
+    "wrong values fail": _failures,
+    "a decimal zero has its decimal places": _zero,
+}
+
+
+def _of_executors(spark: SparkSession, args: Arguments) -> Iterator[Finding]:
+    yield _checked("language, time zone and log level of the executors' Java", lambda: _executor_jvms(spark))
+    try:
+        workers = _workers(spark, args)
+    except Exception as error:
+        yield Finding("Python on executors imports the job", False, type(error).__name__)
+        return
+    yield Finding("Python on executors imports the job", True, [worker["file"] for worker in workers])
+    own = {"python": platform.python_version(), "packages": _packages()}
+    for name, expected in (
+        ("python", own["python"]),
+        ("packages", own["packages"]),
+        ("environment", {"TZ": "UTC", "LC_ALL": "C.UTF-8"}),
+        ("settings", _sql_settings()),
+        ("bucket", "can be listed"),
+    ):
+        seen = [worker[name] for worker in workers]
+        yield Finding(f"Python on executors: {name}", all(value == expected for value in seen), seen)
+
+
+def _executor_jvms(spark: SparkSession) -> tuple[bool, Any]:
+    tasks = 2 * spark.sparkContext.defaultParallelism
+    columns = [F.expr(f"java_method({', '.join(map(repr, call))})").alias(name) for name, call in _JVM.items()]
+    rows = [row.asDict() for row in spark.range(0, tasks, 1, tasks).select(*columns).distinct().collect()]
+    seen = [row | {"log_level": _level(row["log_level"])} for row in rows]
+    return all(row == _EXPECTED_JVM for row in seen), seen
+
+
+def _level(logger: str) -> str:
+    """Return FATAL of a logger that Log4j shows as `name:FATAL in context`."""
+    return logger.rpartition(":")[2].partition(" ")[0]
+
+
+def _workers(spark: SparkSession, args: Arguments) -> list[dict[str, Any]]:
+    """Return what Python sees in tasks, each different answer once."""
+    region, bucket, names = connect(args.region).s3.meta.region_name, args.bucket, tuple(_sql_settings())
+    tasks = 2 * spark.sparkContext.defaultParallelism
+
+    def look_from_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"seen": [json.dumps(_seen_by_worker(region, bucket, names))]})
+
+    rows = spark.range(0, tasks, 1, tasks).mapInArrow(look_from_task, "seen string").distinct().collect()
+    return [json.loads(row.seen) for row in rows]
+
+
+def _seen_by_worker(region: str, bucket: str, settings: tuple[str, ...]) -> dict[str, Any]:
+    """Return what Python sees in a task, in which this runs."""
+    task: Any = TaskContext.get()
+    return {
+        "file": multipart.__file__,
+        "python": platform.python_version(),
+        "packages": _packages(),
+        "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
+        "settings": {name: task.getLocalProperty(name) for name in settings},
+        "region": _own_region(),
+        "bucket": _listed(region, bucket),
+    }
+
+
+def _packages() -> dict[str, str]:
+    return {package: metadata.version(package) for package in _PACKAGES}
+
+
+def _listed(region: str, bucket: str) -> str:
+    """List one key of the bucket with the credentials of this process."""
+    try:
+        connect_s3(region).list_objects_v2(Bucket=bucket, MaxKeys=1)
+    except Exception as error:  # botocore has many classes
+        return type(error).__name__
+    return "can be listed"
+
+
+def _table(spark: SparkSession, args: Arguments) -> tuple[bool, Any]:
+    services: Services = connect(args.region)
+    name = args.table or contracts.load(args.export).source.topic
+    pinned = pin(services, args.database, name)
+    rows = spark.read.option("versionAsOf", pinned.snapshot_id).table(f"{CATALOG}.`{args.database}`.`{name}`").count()
+    return True, {"snapshot": pinned.snapshot_id, "rows": rows}
