@@ -1,5 +1,6 @@
 # Thin names for real commands. Each target does its own set-up, from the lock file, into this tree.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BOOTSTRAP = $(if $(PYTHON),$(PYTHON) -m lakeferry.local.bootstrap,$(error Python 3.11 was not found. Install it, or name it: make PYTHON=/path/to/python3.11))
 BIN := .venv/bin
 STAGE ?= dev
 LAMBDA_PYTHON ?= 3.14
@@ -15,12 +16,12 @@ demo: setup
 	@$(BIN)/lakeferry demo
 
 test:
-	@$(PYTHON) -m lakeferry.local.bootstrap flink
+	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 
 # The tests of the job with the Spark of Glue 6.0. The others have that of Glue 5.1.
 test-glue-6:
-	@$(PYTHON) -m lakeferry.local.bootstrap glue6
+	@$(BOOTSTRAP) glue6
 	@.venv-glue6/bin/python -m pytest -m 'not deep' tests/spark tests/faults
 
 # The tests of the functions on another Python than the rest: make test-functions LAMBDA_PYTHON=3.14
@@ -32,21 +33,21 @@ test-functions: setup
 
 # The tests of the simulators themselves: needed where simulators/ or a pin changes.
 test-simulators:
-	@$(PYTHON) -m lakeferry.local.bootstrap flink
+	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m 'simulators and not deep' tests/simulators
 
 # What `make test` leaves out for its time: the rehearsal, tests that start Java for themselves, and cases that were not drawn.
 test-slow:
-	@$(PYTHON) -m lakeferry.local.bootstrap flink
+	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -m 'slow and not deep'
 
 rehearse:
-	@$(PYTHON) -m lakeferry.local.bootstrap flink
+	@$(BOOTSTRAP) flink
 	@$(BIN)/lakeferry rehearse $(if $(KEEP),--keep)
 
 # Every file in deployments/ that the rehearsal doesn't deploy, whole, into the same stand-ins.
 deployments:
-	@$(PYTHON) -m lakeferry.local.bootstrap flink
+	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -m deep tests/cli/test_shipped_deployments.py
 
 # What takes hours: the long campaigns, and all tests of the job on executors of their own. Names each test as it ends.
@@ -56,7 +57,7 @@ nightly: nightly-campaigns nightly-cluster
 # The demo first, because it writes the archive of Java's classes: a killed job never does, and starts slowly without it. Four
 # processes on two cores, because the fault runs wait more than they compute.
 nightly-campaigns: demo
-	@$(PYTHON) -m lakeferry.local.bootstrap flink
+	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -vv -n 4 --no-loadscope-reorder --durations=40 -m 'deep or simulators'
 
 nightly-cluster: setup
@@ -86,7 +87,7 @@ bench: setup
 	@$(BIN)/python -m benchmarks
 
 setup:
-	@$(PYTHON) -m lakeferry.local.bootstrap
+	@$(BOOTSTRAP)
 
 lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.7 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements.in --output-file requirements.txt

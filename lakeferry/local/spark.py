@@ -23,7 +23,7 @@ from pyspark import SparkContext
 
 from glue_jobs.contract import RELEASES, SPARK_SETTINGS
 from lakeferry.local.bootstrap import ROOT, jar_file
-from lakeferry.local.java import use_java
+from lakeferry.local.java import base_archive, use_java
 
 LOCAL: Final = "local[2]"
 #: The Glue release with the Spark version of this environment, which is .venv or .venv-glue6.
@@ -146,11 +146,15 @@ def _archive_options(java_home: Path) -> list[str]:
     archive = _archive(java_home)
     if archive.exists():
         return [*_QUIET, f"-XX:SharedArchiveFile={archive}"]
-    return [*_QUIET, f"-XX:ArchiveClassesAtExit={_unfinished(archive)}"] if os.access(archive.parent, os.W_OK) else []
+    if can_write_archive(java_home):
+        return [*_QUIET, f"-XX:ArchiveClassesAtExit={_unfinished(archive)}"]
+    return []
 
 
-def archive_exists(java_home: Path) -> bool:
-    return _archive(java_home).exists()
+def can_write_archive(java_home: Path) -> bool:
+    """Return whether the next JVM to end writes the archive. Without the archive of Java's own classes, it would not start."""
+    archive = _archive(java_home)
+    return not archive.exists() and base_archive(java_home).exists() and os.access(archive.parent, os.W_OK)
 
 
 def _archive(java_home: Path) -> Path:

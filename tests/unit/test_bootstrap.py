@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import subprocess
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -189,6 +190,30 @@ def test_a_part_that_could_not_be_made_is_tried_again(tmp_path):
     _once(part, [lock], "the part", lambda: calls.append("made"))
     _once(part, [lock], "the part", fail)
     assert calls == ["tried", "tried", "made"]
+
+
+#: Runs the set-up as an older Python does: with its version, and without the modules that it lacks.
+OLDER = """
+import runpy, sys
+sys.version_info, sys.version = (3, 10, 12), "3.10.12 (main)"
+sys.modules["importlib.resources.abc"] = None
+runpy.run_module("lakeferry.local.bootstrap", run_name="__main__")
+"""
+
+
+def test_an_older_python_is_reported_in_one_sentence(made):
+    answer = made.run(made.python, "-c", OLDER)
+    assert answer.returncode == 3
+    assert answer.stderr == "setup failed: this is Python 3.10.12; Lakeferry needs 3.11. Use `make PYTHON=python3.11`\n"
+
+
+@pytest.mark.parametrize("target", ["demo", "setup", "test", "lint"])
+def test_make_without_python_says_so_and_runs_nothing(target):
+    command = ["make", "--no-print-directory", target, "PYTHON="]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert answer.returncode == 2
+    assert "Python 3.11 was not found. Install it, or name it: make PYTHON=" in answer.stderr
+    assert answer.stdout == ""
 
 
 @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
