@@ -5,12 +5,13 @@ BIN := .venv/bin
 STAGE ?= dev
 LAMBDA_PYTHON ?= 3.14
 FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py test_resources_*.py test_rotation_*.py test_cleanup.py test_watch.py test_notification_*.py $(addsuffix .py,$(addprefix test_snowflake_,base_kinds client grant keypair sql tables trust user)))
+STORAGE_TESTS := tests/faults $(addprefix tests/unit/test_,cleanup.py exporting.py multipart.py publish.py)
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
 # Byte code is kept, also where a container's environment says otherwise: the tests start Python hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-glue-6 test-functions test-slow test-simulators rehearse deployments nightly nightly-campaigns nightly-cluster lint synth sbom audit docs bench setup lock clean
+.PHONY: demo test test-glue-6 test-glue-boto3 test-functions test-slow test-simulators rehearse deployments nightly nightly-campaigns nightly-cluster lint synth sbom audit docs bench setup lock clean
 
 demo: setup
 	@$(BIN)/lakeferry demo
@@ -23,6 +24,11 @@ test:
 test-glue-6:
 	@$(BOOTSTRAP) glue6
 	@.venv-glue6/bin/python -m pytest -m 'not deep' tests/spark tests/faults
+
+# The tests of reads and writes in S3 with the boto3 of Glue 5.1, which is older than that of requirements.txt.
+test-glue-boto3: setup
+	@$(BIN)/uv pip install --quiet --target build/glue-boto3 --no-deps --constraint tests/infra/glue_5_1.txt boto3 botocore s3transfer
+	@PYTHONPATH=build/glue-boto3 $(BIN)/python -m pytest -m 'not deep' $(STORAGE_TESTS) tests/infra/glue_boto3.py
 
 # The tests of the functions on another Python than the rest: make test-functions LAMBDA_PYTHON=3.14
 test-functions: setup
