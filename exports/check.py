@@ -142,8 +142,7 @@ def _names_in(expression: Expression, contract: Contract) -> dict[str, str] | No
     if expression.of == "file_row":
         return {column.name: column.type for column in contract.columns}
     if expression.of == "file":
-        numeric = [column.name for column in contract.columns if column.numeric]
-        return dict.fromkeys(["rows", *[f"{what}_{name}" for name in numeric for what in ("sum", "min", "max")]], "number")
+        return dict.fromkeys(["rows", *contract.total_names], "number")
     return None
 
 

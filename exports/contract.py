@@ -170,6 +170,14 @@ class Column:
         default=None,
         form=NAME,
     )
+    adds_up: bool | None = setting(
+        "Whether a sum of the numbers has a meaning: false for a price, a share, a year or a number that is a "
+        "name. Totals, headlines and charts then leave the column out. Without it, a measure adds up if it is a "
+        "sum or a count. A column that is not a measure adds up unless rows are grouped by it, its values are "
+        "generalised, its unit is a share or a rate (such as % or EUR/kg), or its expression is a ratio or a part "
+        "of a date.",
+        default=None,
+    )
     source: str | None = setting(
         "The source field. Without it, the field with the column's name.", name="from", default=None, form=PATH
     )
@@ -192,6 +200,13 @@ class Column:
     @property
     def numeric(self) -> bool:
         return self.type == "integer" or self.type.startswith("decimal")
+
+    @property
+    def totals(self) -> tuple[str, ...]:
+        """Return what the file's totals have about this column: no sum if it is known not to add up."""
+        if not self.numeric:
+            return ()
+        return ("min", "max") if self.adds_up is False else ("sum", "min", "max")
 
 
 @attrs.frozen
@@ -222,7 +237,9 @@ class Check:
         "A Spark SQL condition over the file's columns. It must not be false for any row.", default=None
     )
     overall: str | None = setting(
-        "A Spark SQL condition over `rows`, the number of rows, and sum_x, min_x and max_x of numeric columns x.", default=None
+        "A Spark SQL condition over `rows`, the number of rows, and sum_x, min_x and max_x of numeric columns x. There is no "
+        "sum_x of a column that does not add up.",
+        default=None,
     )
 
 
@@ -249,7 +266,7 @@ class Delivery:
 class Chart:
     title: str = setting("What the chart shows.")
     x: str = setting("The column whose values label the bars or the axis.", form=NAME)
-    y: str = setting("The numeric column that is summed, or `rows` for the number of rows.", form=NAME)
+    y: str = setting("The numeric column that is summed, which must add up, or `rows` for the number of rows.", form=NAME)
     kind: Literal["bar", "line"] = setting("Bars for categories, a line for times.", default="bar")
     only: str | None = setting("The unit that the chart shows, such as EUR, if the unit of y varies (`per`).", default=None)
 
@@ -257,7 +274,7 @@ class Chart:
 @attrs.frozen
 class Report:
     headline: list[str] = setting(
-        "Numeric columns whose totals (one for each unit) are shown at the top.", default=list, form=NAME
+        "Numeric columns that add up. Their totals (one for each unit) are shown at the top.", default=list, form=NAME
     )
     chart: list[Chart] = setting("The charts. The report shows the first three.", default=list)
 
@@ -300,6 +317,11 @@ class Contract:
     def columns(self) -> list[Column]:
         """Return the columns of the file, in order."""
         return [column for column in self.column if column.delivered]
+
+    @property
+    def total_names(self) -> list[str]:
+        """Return the names of totals in `overall` checks, without `rows`."""
+        return [f"{total}_{column.name}" for column in self.columns for total in column.totals]
 
     @property
     def hashed(self) -> list[Column]:

@@ -191,6 +191,49 @@ def units_are_not_mixed(contract: Contract) -> Iterator[Finding]:
             yield f"report.chart[{index}].only", f"the unit of {chart.y} does not vary. Remove only"
 
 
+def numbers_add_up(contract: Contract) -> Iterator[Finding]:
+    """Find `adds_up` where it can't be, and headlines and charts of columns that don't add up by what the contract says.
+
+    The job also knows this of expressions (`glue_jobs.additivity`).
+    """
+    for index, column in enumerate(contract.column):
+        if column.adds_up is not None and not column.numeric:
+            yield f"column[{index}].adds_up", f"{column.name} is not a number. Remove adds_up"
+        if column.adds_up and _is_grouped_by(column, contract):
+            yield f"column[{index}].adds_up", f"{column.name} {_GROUPED}, so it does not add up. Remove adds_up"
+    reasons = {column.name: why_not_added(column, contract) for column in contract.columns if column.numeric}
+    for index, name in enumerate(contract.report.headline):
+        if why := reasons.get(name):
+            yield f"report.headline[{index}]", f"{name} does not add up: {why}. Name another column, or remove it"
+    for index, chart in enumerate(contract.report.chart):
+        if why := reasons.get(chart.y):
+            yield f"report.chart[{index}].y", f"{chart.y} does not add up: {why}. Name another column, or remove it"
+
+
+#: Units of shares, rates and temperatures.
+_RATES = re.compile(r"(%|percent|per cent|share|ratio|rate|°.*|[^\s/]+ ?/ ?[^/]+|.+ per .+)", re.IGNORECASE)
+_GROUPED = "is a column by which rows are grouped"
+
+
+def why_not_added(column: Column, contract: Contract) -> str | None:
+    """Return why numbers of a column can't be added up by what the contract says about it, or None if it doesn't say so."""
+    if column.adds_up is False:
+        return "the contract says so (adds_up = false)"
+    if _is_grouped_by(column, contract):
+        return f"it {_GROUPED}"
+    if column.adds_up or column.measure:
+        return None
+    if column.personal is not None and column.personal.treatment == "generalise":
+        return "its values are generalised. If they may be added, write adds_up = true"
+    if column.unit is not None and _RATES.fullmatch(column.unit.strip()):
+        return f"its unit is {column.unit[:40]}. If its values may be added, write adds_up = true"
+    return None
+
+
+def _is_grouped_by(column: Column, contract: Contract) -> bool:
+    return contract.aggregate is not None and column.measure is None
+
+
 _MIXED = '{} may add up several currencies. Name the column that holds the currency by per = "…", or give a unit such as EUR'
 
 
@@ -241,6 +284,7 @@ RULES: tuple[Rule[Contract], ...] = (
     aggregate_is_whole,
     references_exist,
     units_are_not_mixed,
+    numbers_add_up,
     order_is_given,
     checks_are_whole,
     window_matches_deduplication,

@@ -19,7 +19,7 @@ from exports import contracts
 from exports.contract import WindowRule
 from exports.toml_model import BadFile
 from exports.windows import Window, closed_windows
-from glue_jobs import arguments, errors, probe, runs, session
+from glue_jobs import additivity, arguments, errors, probe, runs, session
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import Arguments
 from glue_jobs.delivery import cleanup
@@ -170,6 +170,7 @@ def _export_windows(run: RunContext) -> None:
     record = run.record
     if run.windows:
         require_same_fields(require_allowed(run.spark(), run.contract), run.contract, run.table)
+        run = attrs.evolve(run, contract=additivity.decided(run.spark(), run.contract))
         run = attrs.evolve(run, table=with_appended_at(run.spark(), run.table))
     for window in run.windows:
         record.working_on = window.label

@@ -141,8 +141,8 @@ def _analysed(contract: Contract, lines: DataFrame) -> Iterator[tuple[str, DataF
     """Yield the label of each expression and a frame that selects it. Checks use the file's columns, or its totals."""
     one_row = lines.sparkSession.range(1)
     cells = one_row.select([columns.cast_to(F.lit(None), column.type).alias(column.name) for column in contract.columns])
-    numbers = [f"{total}_{column.name}" for column in contract.columns if column.numeric for total in ("sum", "min", "max")]
-    totals = one_row.select(F.lit(0).alias("rows"), *[F.lit(None).cast("decimal(38,6)").alias(name) for name in numbers])
+    numbers = [F.lit(None).cast("decimal(38,6)").alias(name) for name in contract.total_names]
+    totals = one_row.select(F.lit(0).alias("rows"), *numbers)
     frames: dict[str, Callable[..., DataFrame]] = {
         "row": lines.select,
         "group": lines.agg,

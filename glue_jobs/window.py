@@ -275,8 +275,8 @@ def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[
         }
         row = run.spark().range(1).select([F.lit(value).alias(name) for name, value in values.items()])
         held = row.select([F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]).collect()[0]
-        for check, holds in zip(overall, held, strict=True):
-            results.append(CheckResult(check.id, check.severity, check.message, 0 if holds else 1, "file"))
+        for check, passed in zip(overall, held, strict=True):
+            results.append(CheckResult(check.id, check.severity, check.message, 0 if passed else 1, "file"))
     return results
 
 

@@ -89,7 +89,7 @@ def _field(column: Column, null_text: str) -> dict[str, Any]:
     constraints = _constraints(column, null_text)
     extras: dict[str, Any] = {"unit": column.unit, "per": column.per, "example": column.example, "source": column.field}
     extras |= {"formula": column.expression or column.measure, "storage": column.type, "nullable": column.nullable}
-    extras |= {"personal": _personal(column)}
+    extras |= {"personal": _personal(column), "adds_up": column.adds_up}
     extras = {name: value for name, value in extras.items() if value is not None}
     return field | ({"constraints": constraints} if constraints else {}) | extras
 

@@ -170,7 +170,10 @@ def window_document(window: Window, contract: Contract) -> dict[str, str]:
 
 
 def totals_document(stats: FileStats) -> dict[str, dict[str, str | None]]:
-    """Return numbers as text, because JSON has no decimals. A column whose unit varies only has a sum for each unit."""
+    """Return numbers as text, because JSON has no decimals. A column whose unit varies only has a sum for each unit.
+
+    A column that does not add up has no sum.
+    """
     whole = {
         name: {what: None if value is None else f"{value:f}" for what, value in total.items()}
         for name, total in stats.totals.items()
@@ -193,7 +196,7 @@ def previous_document(manifest: Manifest) -> dict[str, Any]:
         "run_id": manifest["run_id"],
         "contract_version": manifest["contract"]["version"],
         "rows": manifest["rows"]["rows"],
-        "totals": {name: total["sum"] for name, total in manifest["totals"].items()},
+        "totals": {name: total["sum"] for name, total in manifest["totals"].items() if "sum" in total},
     }
     return document | {"last_with_rows": None if document["rows"] else _last_with_rows(manifest["previous_window"])}
 

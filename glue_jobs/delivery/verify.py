@@ -51,9 +51,9 @@ class Readable(Protocol):
 class FileStats:
     """`size` and `sha256` are of the object as stored, `content_sha256` of header and records before compression.
 
-    `totals` has sum, min and max of each numeric column, and `units` the sums by unit of those whose unit varies. `nulls` counts
-    empty cells, and `disallowed` values that the contract doesn't allow, by column. `series` has, for each chart, the value of
-    each label of the axis.
+    `totals` has min and max of each numeric column, and the sum if it adds up. `units` has the sums by unit of those whose unit
+    varies. `nulls` counts empty cells, and `disallowed` values that the contract doesn't allow, by column. `series` has, for each
+    chart, the value of each label of the axis.
     """
 
     key: str = ""
@@ -88,8 +88,8 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
     unpacked = hashlib.sha256(header)
     stats = FileStats(
         key=key,
-        totals={c.name: {"sum": zero(_scale(c)), "min": None, "max": None} for c in contract.columns if c.numeric},
-        units={c.name: {} for c in contract.columns if c.per},
+        totals={column.name: _no_total(column) for column in contract.columns if column.numeric},
+        units={column.name: {} for column in contract.columns if column.per},
         series=[{} for _ in contract.report.chart],
     )
     stored = _CheckedBody(body, parts)
@@ -161,7 +161,7 @@ def _take(block: bytes, contract: Contract, stats: FileStats) -> None:
         stats.nulls[column.name] = stats.nulls.get(column.name, 0) + values.null_count
         if column.numeric:
             _add_total(stats.totals[column.name], values)
-            if column.per:
+            if column.per and "sum" in column.totals:
                 _add_series(stats.units[column.name], table, column.per, column.name)
         elif column.type == "text":
             _search(block, column, values, stats.personal)
@@ -230,12 +230,17 @@ def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.decimal256(76, values.type.scale))
 
 
+def _no_total(column: Column) -> dict[str, Decimal | None]:
+    return {what: zero(_scale(column)) if what == "sum" else None for what in column.totals}
+
+
 def _add_total(total: dict[str, Decimal | None], values: pa.ChunkedArray) -> None:
     if len(values) == values.null_count:
         return
     extremes = pc.min_max(values).as_py()
     least, greatest = Decimal(extremes["min"]), Decimal(extremes["max"])
-    total["sum"] = EXACT.add(total["sum"] or Decimal(0), pc.sum(_wide(values)).as_py())
+    if "sum" in total:
+        total["sum"] = EXACT.add(total["sum"] or Decimal(0), pc.sum(_wide(values)).as_py())
     total["min"] = least if total["min"] is None else min(least, total["min"])
     total["max"] = greatest if total["max"] is None else max(greatest, total["max"])
 

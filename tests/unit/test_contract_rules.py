@@ -167,6 +167,37 @@ def test_the_shipped_sales_deliver_no_readable_personal_data():
             "sales may add up several currencies. Name the column that holds the currency by per",
         ),
         (MONEY.replace('unit = "order currency"\n', "") + '[report]\nheadline = ["sales"]\n', "report.headline[0]", "may add up"),
+        (with_column(more="adds_up = true"), "column[2].adds_up", "c is not a number. Remove adds_up"),
+        (
+            AGGREGATE.replace('type = "decimal(12,2)"', 'type = "decimal(12,2)"\nadds_up = true'),
+            "column[1].adds_up",
+            "amount is a column by which rows are grouped, so it does not add up",
+        ),
+        (
+            with_column("price", "integer", "adds_up = false") + '[report]\nheadline = ["amount", "price"]\n',
+            "report.headline[1]",
+            "price does not add up: the contract says so",
+        ),
+        (
+            with_column("price", "integer", "adds_up = false") + SALES_CHART.replace("sales", "price"),
+            "report.chart[0].y",
+            "price does not add up: the contract says so",
+        ),
+        (AGGREGATE + '[report]\nheadline = ["n", "amount"]\n', "report.headline[1]", "amount does not add up: it is a column by"),
+        (
+            with_column("since", "integer", 'personal = { treatment = "generalise", to = "year" }')
+            + '[report]\nheadline = ["since"]\n',
+            "report.headline[0]",
+            "since does not add up: its values are generalised",
+        ),
+        *(
+            (
+                with_column("x", "integer", f'unit = "{unit}"') + '[report]\nheadline = ["x"]\n',
+                "report.headline[0]",
+                f"x does not add up: its unit is {unit}. If its values may be added, write adds_up = true",
+            )
+            for unit in ("%", "share", "°C", "EUR/kg", "km per hour")
+        ),
         (MONEY + SALES_CHART, "report.chart[0].y", "sales may add up several currencies"),
         (MONEY + 'per = "currency"\n' + SALES_CHART, "report.chart[0]", 'varies by currency. Choose one, such as only = "EUR"'),
         (MONEY.replace("order currency", "EUR") + SALES_CHART + 'only = "EUR"\n', "report.chart[0].only", "does not vary"),
@@ -294,3 +325,15 @@ def test_which_fields_a_column_reads_and_delivers():
     assert columns["side"].field == "side"
     assert [column.numeric for column in columns.values()] == [False, False, True, False]
     assert contracts.load("weekly_sales").source.min_event_date == date(1970, 1, 1)
+
+
+def test_a_contract_may_say_that_numbers_add_up_although_their_unit_or_treatment_suggests_otherwise():
+    known = 'adds_up = true\nunit = "%"\npersonal = { treatment = "generalise", to = "bucket", size = 5 }'
+    text = with_column("x", "integer", known) + '[report]\nheadline = ["x"]\n'
+    assert contracts.parse(text, name="x.toml").report.headline == ["x"]
+
+
+@pytest.mark.parametrize("unit", ["persons", "EUR", "pieces", "USD million", "shares", "ratios sold"])
+def test_units_of_amounts_add_up(unit):
+    text = with_column("x", "integer", f'unit = "{unit}"') + '[report]\nheadline = ["x"]\n'
+    assert contracts.parse(text, name="x.toml").report.headline == ["x"]

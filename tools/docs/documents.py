@@ -75,7 +75,8 @@ _MANIFEST: Final = {
     "headline[].per": "The column that holds the unit, where it varies: there is then a number for each unit. Null otherwise.",
     "headline[].unit": "Its unit, or null.",
     "headline[].total": "Its sum. Numbers are text, because JSON has no decimals.",
-    "totals.<column>.sum": "Sum of a numeric column over the rows of the file; where the unit varies, by column and unit, as in "
+    "totals.<column>.sum": "Sum of a numeric column over the rows of the file; absent if the column does not "
+    "add up. Where the unit varies, by column and unit, as in "
     '`sales EUR`. Rows without a unit are in `sales` and a blank, those whose unit is an empty text in `sales ""`.',
     "totals.<column>.min": "Its least value; null where there is none. Where the unit varies, only sums are given.",
     "totals.<column>.max": "Its greatest value, likewise.",

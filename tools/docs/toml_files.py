@@ -39,6 +39,8 @@ _CONTRACT_RULES: Final = {
     "headlines and `y` name numeric ones, or `rows`.",
     "units_are_not_mixed": "A headline or chart over amounts in several currencies needs `per` on its column, "
     "and the chart `only`.",
+    "numbers_add_up": "Headlines, `y` and `sum_x` name columns that add up (see `adds_up`): not those by which rows are grouped. "
+    "Of expressions and measures, the job finds out.",
     "order_is_given": "`delivery.order_by` names at least one column.",
     "checks_are_whole": "Each check has an id of its own, and exactly one of `each_row` and `overall`.",
     "window_matches_deduplication": '`filter_stage = "after_deduplication"` needs `[deduplicate]`, and `[deduplicate]` a `key`.',
@@ -150,7 +152,7 @@ _EXPRESSION_KEYS: Final = [
     ("column.expression", "source fields, Kafka's and the window's; after `[explode]` also the item's, by its alias", "no"),
     ("column.measure", "the same", "yes, it must be one"),
     ("check.each_row", "the file's columns", "no"),
-    ("check.overall", "`rows`, and `sum_x`, `min_x`, `max_x` of each numeric column `x`", "no"),
+    ("check.overall", "`rows`, and `min_x`, `max_x` of each numeric column `x`, `sum_x` if it adds up", "no"),
 ]
 
 

@@ -109,7 +109,7 @@ def column_type(column: Column) -> str:
     kind = {"timestamp": "time (UTC)", "boolean": "true or false", "integer": "whole number"}.get(column.type, column.type)
     if column.type.startswith("decimal"):
         kind = f"number, {count(int(column.type.rstrip(')').partition(',')[2]), 'decimal place')}"
-    return kind
+    return f"{kind}; sums have no meaning" if column.adds_up is False else kind
 
 
 def treatment(personal: Personal | None, text: int) -> str:
