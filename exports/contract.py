@@ -238,7 +238,7 @@ class Check:
     )
     overall: str | None = setting(
         "A Spark SQL condition over `rows`, the number of rows, and sum_x, min_x and max_x of numeric columns x. There is no "
-        "sum_x of a column that does not add up.",
+        "sum_x of a column that does not add up or whose unit varies.",
         default=None,
     )
 
@@ -320,8 +320,9 @@ class Contract:
 
     @property
     def total_names(self) -> list[str]:
-        """Return the names of totals in `overall` checks, without `rows`."""
-        return [f"{total}_{column.name}" for column in self.columns for total in column.totals]
+        """Return the names of totals in `overall` checks, without `rows`. No sum adds up several units."""
+        names = [(total, column) for column in self.columns for total in column.totals]
+        return [f"{total}_{column.name}" for total, column in names if total != "sum" or column.per is None]
 
     @property
     def hashed(self) -> list[Column]:

@@ -15,7 +15,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
 from exports.contract import Column, Contract
-from exports.contract_rules import why_not_added
+from exports.contract_rules import Finding, why_not_added
 from exports.expressions import AGGREGATE
 from glue_jobs.errors import BadInput
 
@@ -92,7 +92,7 @@ def decided(spark: SparkSession, contract: Contract) -> Contract:
     return attrs.evolve(contract, column=columns)
 
 
-def problems(spark: SparkSession, contract: Contract) -> list[tuple[str, str]]:
+def problems(spark: SparkSession, contract: Contract) -> list[Finding]:
     """Return (key, what is wrong and what to do) for each key that needs a column to add up that doesn't.
 
     Expressions that Spark can't parse are ignored: `expressions.require_allowed` reports them.
@@ -108,13 +108,20 @@ def problems(spark: SparkSession, contract: Contract) -> list[tuple[str, str]]:
     for index, chart in enumerate(contract.report.chart):
         if chart.y in reasons:
             found.append((f"report.chart[{index}].y", f"{_not(chart.y, reasons)}. {_REMEDY}"))
-    sums = {f"sum_{name}": name for name in reasons}
+    return [*found, *_sums_of_checks(spark, contract, reasons)]
+
+
+def _sums_of_checks(spark: SparkSession, contract: Contract, reasons: dict[str, str]) -> Iterator[Finding]:
+    varying = [column for column in contract.columns if column.per]
+    wrong = {column.name: f"the unit of {column.name} varies by {column.per}" for column in varying}
+    wrong |= {name: _not(name, reasons) for name in reasons}
+    sums = {f"sum_{name}": (name, why) for name, why in wrong.items()}
     for index, check in enumerate(contract.check):
         for total in _names(spark, check.overall or ""):
-            if name := sums.get(total):
-                why = f"{total} is unknown, because {_not(name, reasons)}"
-                found.append((f"check[{index}].overall", f"{why}. Use min_{name} or max_{name}, or each_row"))
-    return found
+            if total in sums:
+                name, why = sums[total]
+                instead = f"Use min_{name} or max_{name}, or each_row"
+                yield f"check[{index}].overall", f"{total} is unknown, because {why}. {instead}"
 
 
 def _not(name: str, reasons: dict[str, str]) -> str:

@@ -270,9 +270,8 @@ def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[
         results.append(CheckResult(check.id, check.severity, check.message, report.flagged.get(str(number), 0)))
     overall = [check for check in run.contract.check if check.overall]
     if overall:
-        values = {"rows": stats.rows} | {
-            f"{what}_{name}": value for name, total in stats.totals.items() for what, value in total.items()
-        }
+        totals = {f"{what}_{name}": value for name, total in stats.totals.items() for what, value in total.items()}
+        values = {"rows": stats.rows} | {name: totals[name] for name in run.contract.total_names}
         row = run.spark().range(1).select([F.lit(value).alias(name) for name, value in values.items()])
         held = row.select([F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]).collect()[0]
         for check, passed in zip(overall, held, strict=True):

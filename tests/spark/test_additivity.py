@@ -170,6 +170,14 @@ def test_a_check_that_sums_what_does_not_add_up_is_refused_by_name(spark):
     assert "Use min_m0 or max_m0" in found["check[0].overall"]
 
 
+def test_a_check_that_sums_several_units_is_refused_by_name(spark):
+    columns = column("name"), column("pieces", "integer", per="name", unit="unit of the name")
+    checks = [{"id": "a", "severity": "warn", "message": "m", "overall": "sum_pieces > 0 AND min_pieces >= 0"}]
+    found = refused(spark, contract(*columns, check=checks))
+    assert list(found) == ["check[0].overall"]
+    assert found["check[0].overall"].startswith("sum_pieces is unknown, because the unit of pieces varies by name")
+
+
 def test_expressions_that_spark_can_not_parse_are_left_to_their_own_check(spark):
     columns = column("name"), *measured("sum(degrees"), column("other", "integer", measure="avg(")
     report = {"headline": ["m0", "other"]}

@@ -152,7 +152,7 @@ _EXPRESSION_KEYS: Final = [
     ("column.expression", "source fields, Kafka's and the window's; after `[explode]` also the item's, by its alias", "no"),
     ("column.measure", "the same", "yes, it must be one"),
     ("check.each_row", "the file's columns", "no"),
-    ("check.overall", "`rows`, and `min_x`, `max_x` of each numeric column `x`, `sum_x` if it adds up", "no"),
+    ("check.overall", "`rows`, and `min_x`, `max_x` of each numeric column `x`, `sum_x` if it adds up and has one unit", "no"),
 ]
 
 
