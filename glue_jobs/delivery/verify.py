@@ -23,7 +23,7 @@ from pyarrow import csv as arrow_csv
 
 from exports.contract import Chart, Column, Contract, decimal_type
 from glue_jobs.delivery.csv import RECORD_END, guarded
-from glue_jobs.errors import Inconsistent
+from glue_jobs.errors import DataProblem, Inconsistent
 
 #: Bytes that are read at a time.
 _CHUNK = 8 << 20
@@ -38,7 +38,10 @@ _DETECTORS = {
     "an e-mail address": (b"@", r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"),
     "a telephone number": (b"+", r"\+[0-9][0-9 ()./-]{6,}[0-9]"),
 }
-_SERIES_LIMIT = 5_000
+#: The most labels of a chart's axis.
+SERIES_LIMIT = 5_000
+#: The most units of a column. Manifest, mail and report have a total for each.
+_UNITS_LIMIT = 200
 #: Decimals of up to this many digits can be summed over a block in Arrow's decimal128. Sums of others need decimal256.
 _NARROW = 30
 
@@ -52,8 +55,9 @@ class FileStats:
     """`size` and `sha256` are of the object as stored, `content_sha256` of header and records before compression.
 
     `totals` has min and max of each numeric column, and the sum if it adds up. `units` has the sums by unit of those whose unit
-    varies. `nulls` counts empty cells, and `disallowed` values that the contract doesn't allow, by column. `series` has, for each
-    chart, the value of each label of the axis.
+    varies. `nulls` counts empty cells, and `disallowed` values that the contract doesn't allow, by column.
+    `series` has, for each chart, the value of each label of the axis, and `cut_series` tells whether the axis has
+    more labels than these.
     """
 
     key: str = ""
@@ -64,6 +68,7 @@ class FileStats:
     totals: dict[str, dict[str, Decimal | None]] = attrs.field(factory=dict)
     units: dict[str, dict[str | None, Decimal]] = attrs.field(factory=dict)
     series: list[dict[str | None, Decimal]] = attrs.field(factory=list)
+    cut_series: list[bool] = attrs.field(factory=list)
     first_rows: list[list[str | None]] = attrs.field(factory=list)
     personal: dict[str, int] = attrs.field(factory=dict)
     nulls: dict[str, int] = attrs.field(factory=dict)
@@ -83,7 +88,8 @@ class Part:
 def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract, header: bytes) -> FileStats:
     """Read the file back: `body` has its bytes as stored, and `parts` are those in which it was uploaded.
 
-    Raises Inconsistent if the object is not what was written, or not the CSV that the contract describes.
+    Raises Inconsistent if the object is not what was written, or not the CSV that the contract describes, and
+    DataProblem if a column has too many units.
     """
     unpacked = hashlib.sha256(header)
     stats = FileStats(
@@ -91,6 +97,7 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
         totals={column.name: _no_total(column) for column in contract.columns if column.numeric},
         units={column.name: {} for column in contract.columns if column.per},
         series=[{} for _ in contract.report.chart],
+        cut_series=[False for _ in contract.report.chart],
     )
     stored = _CheckedBody(body, parts)
     text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
@@ -162,13 +169,14 @@ def _take(block: bytes, contract: Contract, stats: FileStats) -> None:
         if column.numeric:
             _add_total(stats.totals[column.name], values)
             if column.per and "sum" in column.totals:
-                _add_series(stats.units[column.name], table, column.per, column.name)
+                _add_units(stats.units[column.name], table, column.per, column.name)
         elif column.type == "text":
             _search(block, column, values, stats.personal)
         if column.allowed:
             stats.disallowed[column.name] = stats.disallowed.get(column.name, 0) + _others(values, column)
-    for chart, series in zip(contract.report.chart, stats.series, strict=True):
-        _add_series(series, _of_unit(table, chart, contract), chart.x, chart.y)
+    for index, chart in enumerate(contract.report.chart):
+        rows = _of_unit(table, chart, contract)
+        stats.cut_series[index] |= _add_series(stats.series[index], rows, chart.x, chart.y)
     for row in table.slice(0, max(0, _FIRST_ROWS - len(stats.first_rows))).to_pylist():
         stats.first_rows.append([None if value is None else plain(value) for value in row.values()])
 
@@ -262,8 +270,23 @@ def _of_unit(table: pa.Table, chart: Chart, contract: Contract) -> pa.Table:
     return table.filter(pc.equal(table[units], guarded(chart.only)))
 
 
-def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: str) -> None:
-    """Add a block to a series. Labels are added in the order of the rows, so that a long series always keeps the same ones."""
+def _add_units(sums: dict[str | None, Decimal], table: pa.Table, per: str, name: str) -> None:
+    """Add a block to the sums by unit. Raises DataProblem if there are too many units."""
+    _add_series(sums, table, per, name)
+    if len(sums) > _UNITS_LIMIT:
+        raise DataProblem(
+            "EXP-TOO-MANY-UNITS",
+            f"column {name} has a total for each unit, and {per} has more than {_UNITS_LIMIT} different values",
+            f"If {per} is not a unit such as a currency, remove `per` from {name} or name another column. If the "
+            "numbers have no totals, write adds_up = false",
+        )
+
+
+def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: str) -> bool:
+    """Add a block to a series, and return whether it has labels beyond the series' limit.
+
+    Labels are added in the order of the rows, so that a long series always keeps the same ones.
+    """
     labels = table[x]
     summed = pa.table({"x": labels, "y": labels if y == "rows" else _wide(table[y])})
     wanted: Any = ([], "count_all") if y == "rows" else ("y", "sum")
@@ -271,10 +294,14 @@ def _add_series(series: dict[str | None, Decimal], table: pa.Table, x: str, y: s
     amounts = grouped["count_all" if y == "rows" else "y_sum"]
     values = dict(zip(grouped["x"].to_pylist(), amounts.to_pylist(), strict=True))
     nothing = zero(getattr(amounts.type, "scale", 0))
+    is_cut = False
     for label in pc.unique(labels).to_pylist():
         text, value = None if label is None else plain(label), values[label]
-        if text in series or len(series) < _SERIES_LIMIT:
+        if text in series or len(series) < SERIES_LIMIT:
             series[text] = EXACT.add(series.get(text, nothing), Decimal(value or 0))
+        else:
+            is_cut = True
+    return is_cut
 
 
 def zero(scale: int) -> Decimal:

@@ -232,3 +232,14 @@ def test_the_next_window_is_compared_without_sums_of_averages(lake):
     lake.commit(THINGS, *(event | {"id": f"{event['id']}b", "at": MONDAY.replace(day=5)} for event in EVENTS))
     run = lake.export(text, as_of=MONDAY.replace(day=7))
     assert run.manifest("2024-03-05")["previous_window"]["totals"] == {"pieces": "12"}
+
+
+def test_a_window_with_more_units_than_totals_can_be_listed_for_is_not_published(lake):
+    events = [EVENTS[0] | {"id": f"{number}", "name": f"unit {number}"} for number in range(201)]
+    lake.commit(THINGS, *events)
+    columns = column("id"), column("pieces", "integer", per="name"), column("name")
+    run = lake.export(contract(*columns))
+    assert (run.state(), run.window()["code"]) == ("failed", "EXP-TOO-MANY-UNITS")
+    assert "name has more than 200 different values" in run.window()["reason"]
+    assert lake.published() == []
+    assert run.record.state == "failed"

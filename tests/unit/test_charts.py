@@ -86,6 +86,24 @@ def test_values_that_inspection_dropped_count_as_others():
     assert rows[-1] == ["more than 4,988 others", "5,038"]
 
 
+@pytest.mark.parametrize("kind", ["bar", "line"])
+@pytest.mark.parametrize("x", ["word", "at"])
+def test_a_chart_says_that_the_axis_has_further_values_even_if_they_amount_to_nothing(kind, x):
+    start = datetime(2026, 11, 9, tzinfo=UTC)
+    labels = {
+        "word": [f"w{number}" for number in range(5_002)],
+        "at": [start + timedelta(seconds=number) for number in range(5_002)],
+    }[x]
+    amounts = [*[1] * 5_000, 7, -7]
+    whole = figure(list(zip(labels, amounts, strict=True)), x, kind=kind)
+    said = f"This chart compares the first 5,000 values of {x.capitalize()} in the file"
+    assert said in whole.text
+    drawn_as_bars = x == "word" and kind == "bar"
+    assert ("more than 4,988 others" in whole.text) == drawn_as_bars
+    assert ("These others, 0.00 in all, are not drawn." in whole.text) != drawn_as_bars
+    assert said not in figure(list(zip(labels, amounts, strict=True))[:5_000], x, kind=kind).text
+
+
 def test_negative_bars_point_the_other_way():
     found = figure([("gain", 30), ("loss", -10)], "word")
     assert widths(found) == [(25, 100), (0, 25)]

@@ -15,9 +15,9 @@ from hypothesis import settings as configured
 from hypothesis import strategies as st
 
 from exports.contract import Contract
-from glue_jobs.delivery import csv
+from glue_jobs.delivery import csv, manifest
 from glue_jobs.delivery.verify import FileStats, Part, verify_file
-from glue_jobs.errors import Inconsistent
+from glue_jobs.errors import DataProblem, Inconsistent
 
 CHART = '[[report.chart]]\ntitle = "t"\nx = "{0}"\ny = "{1}"\n'
 
@@ -138,6 +138,35 @@ def test_a_series_of_many_labels_keeps_the_first_ones_of_the_file():
     assert list(twice[0]) == list(whole.series[0])
     assert twice[0]["k08999"] == 0
     assert twice[1]["k08999"] == 2
+    assert whole.cut_series == [True, True]
+    in_full = "".join(f"{label},1\r\n" for label in ORDER[:5_000]).encode()
+    assert inspected(of, in_full * 2, at_once=1_000).cut_series == [False, False]
+
+
+def test_a_total_for_each_of_too_many_units_is_refused_with_the_columns_name():
+    of = contract(("n", "integer", 'per = "t"'), ("t", "text"))
+    body = "".join(f"{number},u{number:03}\r\n" for number in range(200)).encode()
+    assert len(inspected(of, body * 2, at_once=1_000).units["n"]) == 200
+    for at_once in (1_000, 1 << 20):
+        with pytest.raises(DataProblem) as refused:
+            inspected(of, body + b"1,u200\r\n", at_once=at_once)
+        assert refused.value.code == "EXP-TOO-MANY-UNITS"
+        assert "column n has a total for each unit, and t has more than 200 different values" in refused.value.what
+        assert "u200" not in str(refused.value)
+
+
+def test_numbers_that_do_not_add_up_may_have_any_number_of_units():
+    of = contract(("n", "integer", 'per = "t"\nadds_up = false'), ("t", "text"))
+    body = "".join(f"{number},u{number}\r\n" for number in range(300)).encode()
+    found = inspected(of, body)
+    assert found.units == {"n": {}}
+    assert manifest.totals_document(found) == {}
+
+
+def test_numbers_that_do_not_add_up_have_no_sum():
+    of = contract(("n", "integer", "adds_up = false"), ("m", "decimal(9,2)", "adds_up = false"))
+    found = inspected(of, b"1,1.50\r\n3,NULL\r\n")
+    assert found.totals == {"n": {"min": 1, "max": 3}, "m": {"min": Decimal("1.50"), "max": Decimal("1.50")}}
 
 
 CELLS = st.text(st.sampled_from([*'",\r\n= x', "é"]), max_size=6) | st.none()

@@ -92,7 +92,7 @@ def _name(match: re.Match[str]) -> str:
 
 def _render(result: WindowResult, limits: Limits) -> str:
     contract, stats = result.contract, result.stats
-    drawn = zip(contract.report.chart[:_CHARTS], stats.series, strict=False)
+    drawn = range(min(_CHARTS, len(contract.report.chart)))
     page = _template().render(
         result=result,
         contract=contract,
@@ -100,7 +100,7 @@ def _render(result: WindowResult, limits: Limits) -> str:
         stats=stats,
         limits=limits,
         text=limits.text,
-        figures=[charts.figure(chart, series, contract, stats) for chart, series in drawn],
+        figures=[charts.figure(index, contract, stats) for index in drawn],
         style=Markup(STYLE),  # noqa: S704 -- ours
         # A hash instead of 'unsafe-inline', so that not even a style attribute is allowed.
         style_hash=base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode(),

@@ -19,7 +19,7 @@ import attrs
 
 from exports.contract import Chart, Column, Contract
 from glue_jobs.delivery.report import wording
-from glue_jobs.delivery.verify import EXACT, FileStats
+from glue_jobs.delivery.verify import EXACT, SERIES_LIMIT, FileStats
 
 #: The most categories with a bar of their own, and the most values of an ordered axis that are drawn as bars.
 _CATEGORIES: Final = 12
@@ -104,7 +104,10 @@ class Figure:
 
 @attrs.frozen
 class _Series:
-    """The data of a chart. `without` is the value of rows without a label, `rest` that of labels beyond the series' limit."""
+    """The data of a chart. `without` is the value of rows without a label.
+
+    If the axis has more labels than a series can have (`is_cut`), `rest` is the value of the others.
+    """
 
     chart: Chart
     axis: Axis
@@ -113,6 +116,7 @@ class _Series:
     values: dict[str, Decimal]
     without: Decimal | None
     rest: Decimal
+    is_cut: bool
 
     @property
     def ordered(self) -> bool:
@@ -123,8 +127,9 @@ class _Series:
         return self.chart.kind == "bar" and not (self.ordered and len(self.values) > _ORDERED_BARS)
 
 
-def figure(chart: Chart, values: dict[str | None, Decimal], contract: Contract, stats: FileStats) -> Figure:
-    series = _series(chart, values, contract, stats)
+def figure(index: int, contract: Contract, stats: FileStats) -> Figure:
+    """Return the figure of a chart, which is given by its index in the contract."""
+    chart, series = contract.report.chart[index], _series(index, contract, stats)
     measure = series.y.title if series.y else "Rows"
     zone = ", UTC" if series.x.type == "timestamp" else ""
     subject = f"{wording.named(measure, series.y.unit if series.y else None)} by {wording.prose(series.x.title, 80)}{zone}"
@@ -134,7 +139,9 @@ def figure(chart: Chart, values: dict[str | None, Decimal], contract: Contract, 
     if series.drawn_as_bars or not series.values:
         marks = _bars(series)
         kind = "Bars" if series.drawn_as_bars else "A bar"
-        return attrs.evolve(empty, marks=marks, description=_description(kind, marks), bars=_placed(marks))
+        notes = [_compared(series)] if series.is_cut else []
+        described = attrs.evolve(empty, marks=marks, description=_description(kind, marks))
+        return attrs.evolve(described, bars=_placed(marks), notes=notes)
     points = _points(series)
     marks = [*[Bar(point.label, point.value) for point in points], *_none(series)]
     line = _line(points, _gap(points) if series.axis.even else None)
@@ -155,7 +162,8 @@ def _axis(column: Column, labels: Iterable[str]) -> Axis:
     return axis
 
 
-def _series(chart: Chart, values: dict[str | None, Decimal], contract: Contract, stats: FileStats) -> _Series:
+def _series(index: int, contract: Contract, stats: FileStats) -> _Series:
+    chart, values = contract.report.chart[index], stats.series[index]
     columns = {column.name: column for column in contract.columns}
     y = None if chart.y == "rows" else columns[chart.y]
     if y and chart.only is not None:
@@ -166,7 +174,7 @@ def _series(chart: Chart, values: dict[str | None, Decimal], contract: Contract,
     known = {label: value for label, value in values.items() if label is not None}
     axis = _axis(columns[chart.x], known)
     rest = EXACT.subtract(whole or Decimal(0), _sum(values.values()))
-    return _Series(chart, axis, columns[chart.x], y, known, values.get(None), rest)
+    return _Series(chart, axis, columns[chart.x], y, known, values.get(None), rest, stats.cut_series[index])
 
 
 def _bars(series: _Series) -> list[Bar]:
@@ -177,7 +185,7 @@ def _bars(series: _Series) -> list[Bar]:
     every = [*[Bar(label, value) for label, value in series.values.items()], *_none(series)]
     ranked = sorted(every, key=lambda mark: (-mark.value.copy_abs(), mark.kind, mark.label))
     # A single category too many gets its own bar, because "other" would take as much space.
-    kept = ranked if len(ranked) <= _CATEGORIES + 1 and not series.rest else ranked[:_CATEGORIES]
+    kept = ranked if len(ranked) <= _CATEGORIES + 1 and not series.is_cut else ranked[:_CATEGORIES]
     others = ranked[len(kept) :]
     other = _other(series, len(others), _sum([series.rest, *[mark.value for mark in others]]))
     largest_first = sorted(kept, key=lambda mark: (-mark.value, mark.kind, mark.label))
@@ -189,9 +197,9 @@ def _none(series: _Series) -> list[Bar]:
 
 
 def _other(series: _Series, amount: int, value: Decimal) -> list[Bar]:
-    if not amount and not series.rest:
+    if not amount and not series.is_cut:
         return []
-    more = "more than " if series.rest else ""
+    more = "more than " if series.is_cut else ""
     return [Bar(f"{more}{wording.count(amount, 'other')}" if amount else "others", value, "other")]
 
 
@@ -224,8 +232,17 @@ def _notes(series: _Series, line: Line) -> list[str]:
     return [
         *(["Where the line is broken, the file has no rows."] if line.is_broken else []),
         *([f"Rows without a value on this axis are not drawn: {wording.number(series.without)}."] if series.without else []),
-        *([f"Further values, {wording.number(series.rest)} in all, are not drawn."] if series.rest else []),
+        *([f"{_compared(series)} {_not_drawn(series)}"] if series.is_cut else []),
     ]
+
+
+def _not_drawn(series: _Series) -> str:
+    return f"These others, {wording.number(series.rest)} in all, are not drawn."
+
+
+def _compared(series: _Series) -> str:
+    first = f"the first {SERIES_LIMIT:,} values of {wording.prose(series.x.title, 80)} in the file"
+    return f"This chart compares {first} with one another; the file has others."
 
 
 def _description(kind: str, marks: Sequence[Bar]) -> str:
