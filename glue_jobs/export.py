@@ -142,9 +142,10 @@ def plan(
 ) -> Plan:
     """Return windows in the order in which the run processes them.
 
-    The window that closed last comes first, so that no older one can delay it. Then come missing windows, oldest first;
-    published windows that late events may still change; and windows that failed in an earlier run, least recently tried
-    first. So a window that fails in each run, or ends each run, does not delay others.
+    The window that closed last comes first, so that no older one can delay it, except the one before it if both
+    are new, because the report compares them. Then come missing windows, oldest first; published windows that
+    late events may still change; and windows that failed in an earlier run, least recently tried first. So a
+    window that fails in each run, or ends each run, does not delay others.
 
     `published` has the labels of windows with a manifest, and `skipped` those of windows that were empty and need none.
     `tried` has the id of the run that last tried a window and failed. `unfinished` has published windows that are processed
@@ -163,7 +164,11 @@ def plan(
     first = [window for window in last if window not in done or window in again]
     again = [window for window in again if window not in first]
     ordered = sorted([*first, *new, *again, *retried], key=lambda window: tried.get(window.label, ""))
-    return Plan(ordered, len(missing) - len(new) - len(retried))
+    # The report of the last window compares it with the one before.
+    is_next = bool(last) and ordered[:1] == last and last[0] not in done
+    before = [window for window in earlier[-1:] if is_next and window in new]
+    rest = [window for window in ordered if window not in before]
+    return Plan([*before, *rest], len(missing) - len(new) - len(retried))
 
 
 def _export_windows(run: RunContext) -> None:

@@ -202,7 +202,7 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
             notes=manifest.notes(run.contract, stats, stored.report.cut, stored.report.replaced),
             files=[File("data", stats.key, stats.size, stats.sha256, stats.rows)],
             key_version=run.key_version,
-            previous_window=manifest.previous_document(previous) if previous else None,
+            previous_window=manifest.comparable(previous, run.contract) if previous else None,
             aggregate_table=run.aggregates.name if run.aggregates else None,
         )
         if empty and run.contract.window.on_empty == "fail":

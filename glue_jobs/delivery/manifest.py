@@ -201,6 +201,26 @@ def previous_document(manifest: Manifest) -> dict[str, Any]:
     return document | {"last_with_rows": None if document["rows"] else _last_with_rows(manifest["previous_window"])}
 
 
+def comparable(manifest: Manifest, contract: Contract) -> dict[str, Any]:
+    """Return the numbers of an earlier window, without those that mean something else in this contract.
+
+    A number has the same meaning if the contract has the same text, or the same version and the number is a
+    headline of both windows with the same unit.
+    """
+    document = previous_document(manifest)
+    if manifest["contract"]["sha256"] == contract.sha256:
+        return document
+    units = {figure(number): number["unit"] for number in manifest["headline"]}
+    fixed = {column.name: column.unit for column in contract.columns if not column.per}
+    same_version = manifest["contract"]["version"] == contract.version
+    totals = {
+        name: total
+        for name, total in document["totals"].items()
+        if same_version and name in units and fixed.get(name, units[name]) == units[name]
+    }
+    return document | {"totals": totals}
+
+
 def figure(number: dict[str, Any]) -> str:
     """Return the key in `totals` of a number of the headline."""
     return _of_unit(number["column"], number["unit"]) if number["per"] else str(number["column"])

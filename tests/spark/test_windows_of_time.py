@@ -287,6 +287,34 @@ def test_the_last_window_is_published_first_then_missed_ones_oldest_first_within
     assert shown == ["w-3", "w-2", "w-1", "w0"]
 
 
+def test_the_first_run_compares_the_last_window_with_the_one_before(lake):
+    lake.commit(THINGS, *(thing(f"w{n}", 5 + n, MONDAY + n * WEEK_LENGTH) for n in (-2, -1, 0)))
+    rule = {"from": MONDAY.date() - 2 * WEEK_LENGTH}
+    run = lake.export(contract(*LINES, window=rule, report={"headline": ["n"]}))
+    assert [window["window"] for window in run.record.windows] == ["2024-W09", WEEK, "2024-W08"]
+    assert run.manifest(WEEK)["previous_window"]["window"] == "2024-W09"
+    (page,) = run.files("report", WEEK)
+    assert "+1 (+25.0 %) against week 9 of 2024" in page.decode()
+    (first,) = run.files("report", "2024-W08")
+    assert "no earlier window had been published" in first.decode()
+
+
+def test_numbers_are_not_compared_across_versions_and_units_of_the_contract(lake):
+    lake.commit(THINGS, *(thing(f"w{n}", 5, MONDAY + n * WEEK_LENGTH) for n in (-1, 0)))
+    head = {"report": {"headline": ["n"]}, "window": {"from": MONDAY.date() - WEEK_LENGTH}}
+    lake.export(contract(*LINES, **head), as_of=AS_OF - WEEK_LENGTH)
+    changed = [made | {"unit": "kg"} if made["name"] == "n" else made for made in LINES]
+    for text, said in (
+        (contract(*LINES, **head), "the same as in week 9 of 2024"),
+        (contract(*LINES, title="Another title", **head), "the same as in week 9 of 2024"),
+        (contract(*changed, **head), "no figure for week 9 of 2024"),
+        (contract(*changed, version=2, **head), "not compared with week 9 of 2024, which has version 1"),
+    ):
+        run = lake.export(text, "--first-day", MONDAY.date().isoformat())
+        (page,) = run.files("report", WEEK)
+        assert said in page.decode()
+
+
 def test_a_window_is_compared_with_windows_of_its_length_only(lake):
     lake.commit(THINGS, thing("a", 1))
     lake.export(contract(*LINES, window={"every": "day", "from": date(2024, 3, 9)}))
@@ -361,8 +389,8 @@ def test_a_run_publishes_nothing_after_its_time_limit(lake):
 
     weeks = contract(*LINES, window={"from": MONDAY.date() - WEEK_LENGTH})
     run = lake.export(weeks, on_phase=sleep, clock=lambda: now[0])
-    (tried,) = run.record.windows  # not the older week, for which there is no time left either
-    assert (tried["window"], tried["code"], tried["stops"]) == (WEEK, "EXP-TIME-LIMIT", True)
+    (tried,) = run.record.windows  # not the last week, for which there is no time left either
+    assert (tried["window"], tried["code"], tried["stops"]) == ("2024-W09", "EXP-TIME-LIMIT", True)
     assert run.record.state == "failed"
     assert lake.published() == lake.keys("exports/things/data/") == []
     assert lake.export(weeks).state(WEEK) == "published"

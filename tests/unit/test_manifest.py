@@ -139,6 +139,21 @@ def test_a_window_is_compared_with_the_previous_and_the_last_non_empty_one():
     assert full["previous_window"]["window"] == "3"
 
 
+def test_only_numbers_with_the_same_meaning_are_compared():
+    before = made(samples.sales_by_region())
+    contract = samples.sales_by_region().contract
+    every = manifest.previous_document(before)["totals"]
+    assert manifest.comparable(before, contract)["totals"] == every
+    headlines = {"sales EUR", "sales USD", "pieces", "order_lines"}
+    edited = attrs.evolve(contract, sha256="0" * 64)
+    assert set(manifest.comparable(before, edited)["totals"]) == headlines & set(every)
+    assert "discounted_lines" in every, "its unit at that time is not known"
+    boxes = [attrs.evolve(column, unit="boxes") if column.name == "pieces" else column for column in contract.column]
+    assert set(manifest.comparable(before, attrs.evolve(edited, column=boxes))["totals"]) == headlines - {"pieces"}
+    later = manifest.comparable(before, attrs.evolve(edited, version=2))
+    assert (later["totals"], later["rows"]) == ({}, before["rows"]["rows"])
+
+
 def test_a_total_whose_unit_varies_is_reported_and_compared_by_unit():
     document = made(samples.sales_by_region())
     totals = {unit: f"{sum(row['sales'] for row in region_rows() if row['currency'] == unit):f}" for unit in ("EUR", "USD")}

@@ -68,7 +68,18 @@ def test_headline_numbers_without_anything_to_compare_with():
     assert "the same as in week 45" in cards
     assert "+9,756; it was 0 in week 45 of 2026" in cards
     assert "no figure for week 45 of 2026" in cards
-    assert "3,252 no earlier window" in page(samples.sales_by_region(previous_window=None)).one("dl", class_="cards").text
+    assert (
+        "3,252 no earlier window had been published"
+        in page(samples.sales_by_region(previous_window=None)).one("dl", class_="cards").text
+    )
+
+
+def test_numbers_of_another_version_of_the_contract_are_not_compared():
+    week = samples.sales_by_region()
+    changed = attrs.evolve(week, contract=attrs.evolve(week.contract, version=2))
+    cards = [card.text for card in page(changed).one("dl", class_="cards").all("div")]
+    said = "not compared with week 45 of 2026, which has version 1 of the contract"
+    assert [card for card in cards if not card.endswith(said)] == []
 
 
 def test_an_empty_window_is_reported_without_charts():

@@ -38,6 +38,19 @@ def test_the_last_window_comes_first_then_missing_ones_oldest_first():
     assert planned(rule(), NIGHT + 6 * DAY, published=days(1, 2, 3, 7)) == ([7, 4, 5, 6], 0)
 
 
+def test_the_window_before_the_last_one_comes_first_if_both_are_new_because_the_report_compares_them():
+    assert planned(rule(), NIGHT + 3 * DAY) == ([3, 4, 1, 2], 0)
+    assert planned(rule(), NIGHT + DAY) == ([1, 2], 0)
+    assert planned(rule(), NIGHT) == ([1], 0)
+
+
+def test_a_window_that_failed_or_is_published_does_not_come_before_the_last_one():
+    assert planned(rule(), NIGHT + 3 * DAY, tried={"2026-11-03": "run-1"}) == ([4, 1, 2, 3], 0)
+    assert planned(rule(), NIGHT + 3 * DAY, published=days(3)) == ([4, 1, 2, 3], 0)
+    assert planned(rule(), NIGHT + 3 * DAY, published=days(4)) == ([4, 1, 2, 3], 0)
+    assert planned(rule(), NIGHT + 3 * DAY, skipped=days(4)) == ([4, 1, 2, 3], 0)
+
+
 def test_the_last_window_takes_no_slot_so_missing_ones_are_caught_up_with_a_limit_of_one():
     published = set()
     for night in range(8, 16):
@@ -140,12 +153,13 @@ def test_a_window_that_was_published_and_fails_to_be_published_again_comes_behin
     assert planned(rule(), NIGHT + 4 * DAY, published=days(3, 5), tried={"2026-11-05": "run-1"}) == ([1, 2, 4, 5], 0)
 
 
-@pytest.mark.parametrize("stopping", [(5,), (2, 5), (1, 2, 3, 4, 5)])
-def test_windows_that_end_each_run_delay_no_other_window(stopping):
+@pytest.mark.parametrize("stopping", [(5,), (4,), (4, 5), (2, 5), (1, 2, 3, 4, 5)])
+@pytest.mark.parametrize("limit", [3, 8])
+def test_windows_that_end_each_run_delay_no_other_window(stopping, limit):
     """As with EXP-MEMORY, the run ends at the first such window."""
     bad, published, tried = set(days(*stopping)), set(), {}
     for number in range(8):
-        found = plan(rule(), NIGHT + 4 * DAY, published=published, skipped=set(), tried=tried)
+        found = plan(rule(max_backfill=limit), NIGHT + 4 * DAY, published=published, skipped=set(), tried=tried)
         for window in found.windows:
             if window.label in bad:
                 tried[window.label] = f"run-{number}"

@@ -94,7 +94,8 @@ _MANIFEST: Final = {
     "previous_window.run_id": "Its run.",
     "previous_window.contract_version": "The contract's version at that time.",
     "previous_window.rows": "Its rows.",
-    "previous_window.totals.<column>": "Its sums; where the unit varies, by column and unit, as in `sales EUR`.",
+    "previous_window.totals.<column>": "Its sums; where the unit varies, by column and unit, as in `sales EUR`. If the "
+    "contract has changed, only headline numbers of the same version and unit.",
     "previous_window.last_with_rows.window": "Where that window is empty: the latest one before it that isn't.",
     "previous_window.last_with_rows.run_id": "Its run.",
     "previous_window.last_with_rows.contract_version": "The contract's version at that time.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 from exports.contract import Column, Contract, Personal
 from glue_jobs.delivery import manifest
@@ -53,20 +52,24 @@ def cards(result: WindowResult, items: int) -> list[tuple[str, str, str]]:
     """Return (title, value, difference from the window before) of the number of rows and of each number of the headline."""
     before = result.previous_window
     rows = result.stats.rows
-    shown = [
-        (f"Rows ({prose(result.contract.grain, 80)})", number(rows), _since(before, rows, before["rows"] if before else None))
-    ]
+    rows_before = before["rows"] if before else None
+    shown = [(f"Rows ({prose(result.contract.grain, 80)})", number(rows), _since(result, rows, rows_before))]
     for one in manifest.headline(result)[:items]:
         total = Decimal(one["total"])
         then = before["totals"].get(manifest.figure(one)) if before else None
-        shown.append((wording.named(one["title"], one["unit"]), wording.cut(number(total), 160), _since(before, total, then)))
+        value = wording.cut(number(total), 160)
+        shown.append((wording.named(one["title"], one["unit"]), value, _since(result, total, then)))
     return shown
 
 
-def _since(before: dict[str, Any] | None, now: Decimal | int, then: str | int | None) -> str:
+def _since(result: WindowResult, now: Decimal | int, then: str | int | None) -> str:
+    before, version = result.previous_window, result.contract.version
     if before is None:
-        return "no earlier window was published"
-    return wording.cut(wording.change(now, None if then is None else Decimal(then), wording.label(before["window"])), 300)
+        return "no earlier window had been published"
+    label = wording.label(before["window"])
+    if before["contract_version"] != version:
+        return f"not compared with {label}, which has version {before['contract_version']} of the contract"
+    return wording.cut(wording.change(now, None if then is None else Decimal(then), label), 300)
 
 
 def notes(result: WindowResult, text: int) -> list[str]:
