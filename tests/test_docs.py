@@ -260,17 +260,49 @@ def test_the_result_can_be_read_as_shown(tmp_path, monkeypatch, capsys):
     sales = contracts.load("weekly_sales")
     cells = {column.name: _cell(column) for column in sales.columns}
     header = csv.header(sales.columns, sales.delivery)
-    rows = [",".join((cells | {"line_total": total}).values()) for total in ("0.10", "0.20")]
+    totals = [("0.10", "EUR"), ("0.20", "EUR"), ("5.00", "USD")]
+    lines = [cells | {"line_total": total, "currency": currency} for total, currency in totals]
+    rows = [",".join(line.values()) for line in lines]
     file = tmp_path / "out" / "weekly_sales" / "2026-W46" / "weekly_sales_2026-W46.csv"
     file.parent.mkdir(parents=True)
     file.write_bytes(header + "".join(f"{row}\r\n" for row in rows).encode())
     monkeypatch.chdir(tmp_path)
     with_pandas = next(fence.text for fence in docs_reader.fences(RESULT) if "import pandas" in fence.text)
     exec(compile(with_pandas, "page", "exec"), {})
-    assert capsys.readouterr().out == "0.30\n"
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in shown if line[0] in ("EUR", "USD")] == [["EUR", "0.30"], ["USD", "5.00"]]
     with duckdb.connect() as connection:
-        ((_, total),) = connection.execute(only(RESULT, "sql")).fetchall()
-    assert str(total) == "0.30"
+        by_day = connection.execute(only(RESULT, "sql")).fetchall()
+    assert [(currency, str(total)) for _, currency, total in by_day] == [("EUR", "0.30"), ("USD", "5.00")]
+
+
+def test_no_example_adds_up_amounts_of_several_currencies_or_prices():
+    """Each statement that sums amounts groups them by currency."""
+    wrong = [
+        f"{page.relative_to(ROOT)}: {fence.text.splitlines()[0]}"
+        for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+        for fence in docs_reader.fences(page)
+        if fence.language in ("sh", "bash", "sql", "python", "console") and _mixes_units(fence.text)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT day, sum(line_total) FROM sales GROUP BY day",
+        'print(sales["line_total"].sum())',
+        "sql 'SELECT symbol, SUM(price) FROM t GROUP BY symbol'",
+    ],
+)
+def test_an_example_that_adds_up_several_currencies_is_found(text):
+    assert _mixes_units(text)
+
+
+def _mixes_units(text):
+    sums = re.search(r"(?i)sum\(\s*\w*(?:line_total|price|sales)|(?:line_total|price|sales)\W+sum\(", text)
+    by_currency = re.search(r"(?i)(?:group by|groupby)[^\n]*currency", text)
+    return bool(sums) and not by_currency
 
 
 def _cell(column):

@@ -91,10 +91,12 @@ def _manifest(contract: Contract, day: date, rows: int, before: dict[str, Any] |
 
 
 def _result(contract: Contract, day: date, rows: int, previous: dict[str, Any] | None) -> WindowResult:
-    totals: dict[str, Decimal | None] = {"sum": Decimal("1142546.38"), "min": Decimal("0.96"), "max": Decimal("1204.50")}
-    columns = {column.name: totals for column in contract.columns if column.numeric}
+    totals: dict[str, Decimal | None] = {"sum": Decimal(31870), "min": Decimal(-4), "max": Decimal(12)}
+    numbers = [column for column in contract.columns if column.numeric]
+    columns = {column.name: {what: totals[what] for what in column.totals} for column in numbers}
     by_currency: dict[str | None, Decimal] = {"EUR": Decimal("574011.92"), "USD": Decimal("568534.46")}
-    units = {column.name: by_currency for column in contract.columns if column.per}
+    varying = [column for column in numbers if column.per]
+    units = {column.name: by_currency if "sum" in column.totals else {} for column in varying}
     stats = FileStats(content_sha256=_SHA256, rows=rows, totals=columns, units=units)
     check = contract.check[0]
     return WindowResult(
