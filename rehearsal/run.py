@@ -32,6 +32,9 @@ from rehearsal.harness import Check, CheckFailed, Harness, Phase, Project, copy_
 _LEAD_SECONDS: Final = 900
 #: The topics that the checks need, besides the export `exports.EXPORT`.
 _TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
+#: The log of the CDK, which each rehearsal writes first, and everything else in the folder of a rehearsal.
+_LOG: Final = "cdk.log"
+_WRITTEN: Final = (_LOG, "project", "deployments", "printed.json", "report.html", "environment.sh")
 
 
 @attrs.define
@@ -105,7 +108,7 @@ def run_fault_campaign(output: Output, stage: str, seeds: Sequence[int], *, out:
                 try:
                     run.run(reporter)
                 except (CheckFailed, CliFailed) as error:
-                    log, again = target.relative(out / "rehearsal" / "cdk.log"), f"{program_name()} rehearse --faults {seed}"
+                    log, again = target.relative(out / "rehearsal" / _LOG), f"{program_name()} rehearse --faults {seed}"
                     hint, steps = f"Look at {log}; the same faults again: {again}", [attrs.asdict(step) for step in run.steps]
                     raise CommandFailed("REHEARSAL-FAILED", str(error), hint, steps) from None
             for step in run.steps:
@@ -135,12 +138,29 @@ def _load_rehearsable(stage: str) -> LoadedDeployment:
     return plan
 
 
+def remove_earlier(folder: Path) -> None:
+    """Remove what an earlier rehearsal wrote into its folder, and nothing else.
+
+    Raises CommandFailed if the folder has files with these names that are not a rehearsal's.
+    """
+    found = [folder / name for name in _WRITTEN if (folder / name).exists()]
+    if found and not (folder / _LOG).exists():
+        names = ", ".join(path.name for path in found)
+        message = f"{folder} has {names}, which a rehearsal would replace, and no {_LOG} of a rehearsal"
+        raise CommandFailed("OUT-FOLDER", message, "Name another folder with --out; nothing was done")
+    for path in found:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
 @contextmanager
 def open_harness(plan: LoadedDeployment, folder: Path, *, flink: bool = True) -> Iterator[Harness]:
     """Start empty simulators and make them the environment of this process."""
     deployment = plan.deployment
     account = deployment.snowflake.account if deployment.snowflake else ""
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_earlier(folder)
     project = folder / "project"
     project.mkdir(parents=True)
     copy_project(project)
@@ -151,7 +171,7 @@ def open_harness(plan: LoadedDeployment, folder: Path, *, flink: bool = True) ->
     ):
         ctx = DeploymentContext(plan, Addresses.read(simulators.variables))
         environments.require_embedded(ctx)
-        with templates_of(ctx, folder / "cdk.log") as cdk:
+        with templates_of(ctx, folder / _LOG) as cdk:
             yield Harness(ctx, simulators, Project(project, ctx.stage), cdk, folder)
 
 
@@ -227,7 +247,7 @@ def _finish(rehearsal: Rehearsal, seconds: float) -> dict[str, Any]:
     page = target.relative(rehearsal.out / "rehearsal.html")
     if rehearsal.failed:
         last = rehearsal.phases[-1]
-        hint = f"Look at {page} and {target.relative(rehearsal.out / 'rehearsal' / 'cdk.log')}"
+        hint = f"Look at {page} and {target.relative(rehearsal.out / 'rehearsal' / _LOG)}"
         raise CommandFailed("REHEARSAL-FAILED", f"{last.name}: {last.failure}", hint, document)
     output.print(f"\n{seconds:.0f} s. Everything was destroyed; {page}, rehearsal.json and the logs remain.")
     output.print(

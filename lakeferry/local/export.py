@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import boto3
@@ -106,13 +108,34 @@ def _download_window(bucket: Bucket, record: RunRecord, window: dict[str, Any], 
     folder.mkdir(parents=True, exist_ok=True)
     targets = [(file["key"], folder / file["key"].rpartition("/")[2], file["role"] == "data") for file in window["files"]]
     targets.append((bucket.key(f"{record.export}/manifests/{window['window']}.json"), folder / "manifest.json", False))
+    before = _copied_before(folder)
     for key, target, _ in targets:
         with aws_errors(f"reading s3://{bucket.name}/{key}"):
             bucket.s3.download_file(bucket.name, key, str(target))
     data = [target for _, target, is_data in targets if is_data]
-    for old in set(folder.glob(f"{record.export}_{window['window']}*.csv*")).difference(data):
-        old.unlink()  # an earlier run may have written more parts
+    for old in before.difference(data):
+        old.unlink()
     return data
+
+
+def _copied_before(folder: Path) -> set[Path]:
+    """Return the data files that an earlier copy of the window wrote and that nobody has changed since.
+
+    The name of the data file ends with .csv or .csv.gz, by the contract.
+    """
+    try:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+        files = {folder / PurePosixPath(file["key"]).name: file for file in manifest["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()  # there is no manifest of an earlier copy
+    return {path for path, file in files.items() if file["role"] == "data" and _has_bytes(path, file["sha256"])}
+
+
+def _has_bytes(path: Path, sha256: str) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
 
 
 def summary(record: RunRecord) -> list[list[str]]:

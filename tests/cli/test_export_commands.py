@@ -97,6 +97,49 @@ def files_of_at_most(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+#: Files of a reader beside the copies, with names that begin like theirs.
+NEIGHBOURS = (
+    f"things_{WEEK} checked by Anna.csv",
+    f"things_{WEEK}.csv.bak",
+    f"things_{WEEK}.csv.gz",
+    f"things_{WEEK}-2.csv",
+    "notes.txt",
+)
+
+
+def test_copying_a_window_again_deletes_no_file_of_a_reader(stocked, tmp_path):
+    record = stocked.export(CONTRACT).record
+    (copy,) = export.download(stocked.target, record, tmp_path)
+    for name in NEIGHBOURS:
+        (copy.parent / name).write_text(name)
+    assert export.download(stocked.target, record, tmp_path) == [copy]
+    assert {name for name in NEIGHBOURS if (copy.parent / name).read_text() != name} == set()
+
+
+def test_a_copy_of_the_other_form_is_replaced_unless_somebody_changed_it(stocked, tmp_path):
+    (plain,) = export.download(stocked.target, stocked.export(CONTRACT).record, tmp_path)
+    compressed = CONTRACT.replace('dialect = "machine"', 'dialect = "machine", gzip = true')
+    assert compressed != CONTRACT
+    record = stocked.export(compressed).record
+    (packed,) = export.download(stocked.target, record, tmp_path)
+    assert sorted(path.name for path in packed.parent.glob("*.csv*")) == [packed.name] == [f"{plain.name}.gz"]
+    packed.write_text("changed by hand")
+    (again,) = export.download(stocked.target, stocked.export(CONTRACT).record, tmp_path)
+    assert again == plain
+    assert packed.read_text() == "changed by hand"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"files": [{}]}', '{"files": 1}', "\udcff"])
+def test_a_manifest_that_is_not_one_deletes_nothing(stocked, tmp_path, text):
+    record = stocked.export(CONTRACT).record
+    (copy,) = export.download(stocked.target, record, tmp_path)
+    other = copy.with_name(f"{copy.name}.gz")
+    other.write_text("mine")
+    (copy.parent / "manifest.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert export.download(stocked.target, record, tmp_path) == [copy]
+    assert other.read_text() == "mine"
+
+
 def test_an_out_that_is_a_file_is_reported(stocked, tmp_path):
     (tmp_path / "taken").write_text("")
     with pytest.raises(CommandFailed) as refused:

@@ -15,7 +15,8 @@ import pytest
 from lake import ROOT
 from promises import promised
 
-from rehearsal import report
+from lakeferry.errors import CommandFailed
+from rehearsal import report, run
 from rehearsal.harness import Check, CheckFailed, Phase, require
 
 PAGE = ROOT / "docs" / "tutorial" / "in-your-own-accounts.md"
@@ -98,6 +99,34 @@ def transcript(printed):
             text = text[text.index("Deployed ") :]
         blocks.append(f"```console\n$ lakeferry {typed}\n{steady(text)}\n```\n")
     return "\n" + "\n".join(blocks) + "\n"
+
+
+def written_by(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+
+
+def files_in(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_rehearsal_removes_only_what_an_earlier_one_wrote(tmp_path):
+    written_by(tmp_path, "cdk.log", "project/cdk.json", "environment.sh", "notes.txt", "mine/plan.md")
+    run.remove_earlier(tmp_path)
+    assert files_in(tmp_path) == ["mine/plan.md", "notes.txt"]
+    run.remove_earlier(tmp_path)
+    run.remove_earlier(tmp_path / "new")
+    assert files_in(tmp_path) == ["mine/plan.md", "notes.txt"]
+
+
+def test_a_folder_with_a_project_that_no_rehearsal_made_is_refused(tmp_path):
+    written_by(tmp_path, "project/thesis.tex", "deployments/dev.toml")
+    with pytest.raises(CommandFailed) as refused:
+        run.remove_earlier(tmp_path)
+    assert refused.value.code == "OUT-FOLDER"
+    assert "has project, deployments, which a rehearsal would replace" in refused.value.message
+    assert files_in(tmp_path) == ["deployments/dev.toml", "project/thesis.tex"]
 
 
 @pytest.fixture(scope="module")
