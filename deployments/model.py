@@ -52,7 +52,12 @@ class Aws:
     )
     glue_worker_type: Literal["G.1X", "G.2X", "G.4X"] = setting("The worker type of the export jobs.", default="G.1X")
     glue_workers: int = setting("Number of workers of a run, including the driver.", default=2, minimum=2, maximum=100)
-    glue_timeout_minutes: int = setting("Minutes after which Glue stops a run.", default=60, minimum=5, maximum=2880)
+    glue_timeout_minutes: int = setting(
+        "Minutes after which Glue stops a run. The run itself ends five minutes earlier: it then begins no further window.",
+        default=60,
+        minimum=10,
+        maximum=2880,
+    )
     lambda_python: Literal["3.11", "3.12", "3.13", "3.14"] = setting(
         "Python version of the functions. All tests run on the default, which AWS supports until June 2027. The CI templates "
         "also run the functions' own tests on each of the others.",

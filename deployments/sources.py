@@ -24,6 +24,9 @@ _TABLE: Final = re.compile(
     r"(?:(?:`[^`]+`|\w+)\.){0,2}(?:`([^`]+)`|(\w+))(?=[\s(;]|--|/\*|$)",
     re.IGNORECASE | re.DOTALL,
 )
+#: How many partitions a statement's topic has, and how many without such a clause (Confluent's "Flink SQL Examples").
+_BUCKETS: Final = re.compile(r"\bINTO\s+(\d+)\s+BUCKETS\b", re.IGNORECASE)
+_DEFAULT_BUCKETS: Final = 6
 _OPTION: Final = re.compile(r"'(changelog\.mode|kafka\.cleanup-policy)'\s*=\s*'([^']*)'")
 
 
@@ -35,7 +38,7 @@ class Missing(Exception):
 class StatementText:
     """`table` is the table that create.sql creates, "" where that can't be read.
 
-    `options` are those of its options that decide how Tableflow writes the topic.
+    `options` are those of its options that decide how Tableflow writes the topic, and `partitions` is the number of the topic's.
     """
 
     create: str
@@ -43,6 +46,7 @@ class StatementText:
     properties: dict[str, str]
     table: str
     options: dict[str, str]
+    partitions: int
 
 
 @attrs.frozen
@@ -76,6 +80,10 @@ class Sources:
     def statement(self, name: str) -> StatementText:
         """Return the texts of a Flink statement. Raises Missing."""
         return _statement(self.root / "flink" / name)
+
+    def partitions(self, topic: Topic) -> int:
+        """Return the number of the topic's partitions when it is created. Raises Missing."""
+        return self.statement(topic.statement).partitions if topic.statement else topic.partitions
 
     def contract(self, name: str, schema: TopicSchema | None) -> Contract:
         """Return the export's contract, checked against the topic's schema if that is given. Raises BadFile."""
@@ -114,4 +122,5 @@ def _statement(folder: Path) -> StatementText:
         properties={name: str(value) for name, value in properties.items()},
         table=next(filter(None, table.groups())) if (table := _TABLE.match(texts["create.sql"])) else "",
         options=dict(_OPTION.findall(texts["create.sql"])),
+        partitions=int(buckets[1]) if (buckets := _BUCKETS.search(texts["create.sql"])) else _DEFAULT_BUCKETS,
     )

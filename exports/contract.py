@@ -103,8 +103,8 @@ class WindowRule:
         default="publish",
     )
     on_incomplete_source: Literal["wait", "publish", "fail"] = setting(
-        "What to do if events may be missing: the table's last commit with events is older than the window's end, or it is less "
-        "than an hour newer and the table has no event of some Kafka partition from after the window's end.",
+        "What to do if events may be missing: for some Kafka partition, the table has no event that Kafka received after the "
+        "window's end, and the partition is not known to be idle.",
         default="wait",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import attrs
@@ -12,6 +12,8 @@ from exports.contract import implausible_day
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from glue_jobs.errors import BadInput
 
+#: Why an instant can't be in the future.
+_WHY_PAST = {"as-of": "a window must be over", "complete-until": "nobody knows yet which events will come"}
 _SWITCHES = ("dry-run", "accept-fewer-events", "probe")
 #: Glue adds this argument itself.
 _JOB_RUN_ID = "JOB_RUN_ID"
@@ -19,8 +21,10 @@ _JOB_RUN_ID = "JOB_RUN_ID"
 
 @attrs.frozen
 class Arguments:
-    """`as_of` is in UTC. `table` is empty if it has the name of the contract's topic, `first_day` is None if the contract's day
-    applies, `region` is empty if that of the environment applies, and `job_run_id` is None outside Glue."""
+    """Times are in UTC. `table` is empty if it has the name of the contract's topic, `first_day` is None if the contract's day
+    applies, `region` is empty if that of the environment applies, `partitions` is 0 if it isn't known, and `job_run_id` is None
+    outside Glue.
+    """
 
     export: str
     as_of: datetime
@@ -37,6 +41,8 @@ class Arguments:
     accept_fewer_events: bool
     region: str
     probe: bool
+    partitions: int = 0
+    complete_until: datetime | None = None
     job_run_id: str | None = None
 
 
@@ -44,8 +50,10 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
     """Raises BadInput with all mistakes. Unknown arguments are ignored, because Glue adds some."""
     values = dict(DEFAULT_ARGUMENTS) | _pairs(argv)
     mistakes = [f"--{name} is missing ({ARGUMENTS[name]})" for name in REQUIRED_ARGUMENTS if not values.get(name)]
-    as_of = _instant(values.get("as-of", ""), now, mistakes)
-    minutes = _minutes(values["time-limit-minutes"], mistakes)
+    as_of = _instant("as-of", values, now, mistakes)
+    complete_until = _instant("complete-until", values, now, mistakes)
+    minutes = _number("time-limit-minutes", values, 10_080, mistakes)
+    partitions = _number("partitions", values, 100_000, mistakes) if values["partitions"] else 0
     first_day = _day(values["first-day"], mistakes)
     mistakes += [
         f"--{name} is {values[name]!r}; say true or false" for name in _SWITCHES if values[name] not in ("true", "false")
@@ -70,6 +78,8 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
         accept_fewer_events=values["accept-fewer-events"] == "true",
         region=values["region"],
         probe=values["probe"] == "true",
+        partitions=partitions,
+        complete_until=complete_until,
         job_run_id=values.get(_JOB_RUN_ID) or None,
     )
 
@@ -83,27 +93,29 @@ def _pairs(argv: Sequence[str]) -> dict[str, str]:
     return given
 
 
-def _instant(text: str, now: datetime, mistakes: list[str]) -> datetime | None:
+def _instant(name: str, values: Mapping[str, str], now: datetime, mistakes: list[str]) -> datetime | None:
+    text = values.get(name, "")
     if not text:
         return None
     try:
         local = datetime.fromisoformat(text)
         instant = local.astimezone(UTC)
     except (ValueError, OverflowError):  # in the years 1 and 9999, an offset may exceed the calendar
-        mistakes.append(f"--as-of {text!r} is not a time; write it like 2026-11-16T06:00:00Z")
+        mistakes.append(f"--{name} {text!r} is not a time; write it like 2026-11-16T06:00:00Z")
         return None
     if local.tzinfo is None:
-        mistakes.append(f"--as-of {text!r} has no offset; write it like 2026-11-16T06:00:00Z or …+01:00")
+        mistakes.append(f"--{name} {text!r} has no offset; write it like 2026-11-16T06:00:00Z or …+01:00")
         return None
     if instant > now + timedelta(minutes=5):
-        mistakes.append(f"--as-of {text} is in the future (it is {now:%Y-%m-%dT%H:%M:%SZ} now); a window must be over")
+        mistakes.append(f"--{name} {text} is in the future (it is {now:%Y-%m-%dT%H:%M:%SZ} now); {_WHY_PAST[name]}")
     return instant
 
 
-def _minutes(text: str, mistakes: list[str]) -> int:
-    if text.isdecimal() and 1 <= int(text) <= 10_080:
+def _number(name: str, values: Mapping[str, str], most: int, mistakes: list[str]) -> int:
+    text = values[name]
+    if text.isascii() and text.isdecimal() and 1 <= int(text) <= most:
         return int(text)
-    mistakes.append(f"--time-limit-minutes is {text!r}; say a whole number from 1 to 10080")
+    mistakes.append(f"--{name} is {text!r}; say a whole number from 1 to {most}")
     return 1
 
 

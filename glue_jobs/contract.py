@@ -119,6 +119,8 @@ ARGUMENTS: Final = {
     "accept-fewer-events": "true to publish a window again although events of its published file are no longer in the table",
     "region": "AWS region of the table and the bucket; without it, the region of the environment",
     "probe": "true to check what the job relies on in its environment, instead of exporting",
+    "partitions": "number of the topic's Kafka partitions; without it, those that have events in the table count",
+    "complete-until": "states that the table has all events that Kafka received before this instant, ISO 8601 with an offset",
 }
 REQUIRED_ARGUMENTS: Final = ("export", "as-of", "database", "bucket")
 DEFAULT_ARGUMENTS: Final = {
@@ -133,6 +135,8 @@ DEFAULT_ARGUMENTS: Final = {
     "accept-fewer-events": "false",
     "region": "",
     "probe": "false",
+    "partitions": "",
+    "complete-until": "",
 }
 
 #: Settings of every session: Glue, the embedded Glue, a laptop and tests get them through `--conf` and add only a master, jars,

@@ -99,6 +99,8 @@ def run(
             aggregates=AggregateTable(services, get_spark, contract, args.aggregates_database) if keeps_table else None,
             dry_run=args.dry_run,
             accept_fewer_events=args.accept_fewer_events,
+            partitions=args.partitions,
+            complete_until=args.complete_until,
         )
         _export_windows(context)
     except BaseException as thrown:

@@ -42,6 +42,24 @@ class DataFile:
 
 
 @attrs.frozen
+class PartitionFile:
+    """The bounds of the Kafka partition, of the offset and of Kafka's timestamp, in microseconds, in a data file."""
+
+    partition: Bounds
+    offset: Bounds
+    received: Bounds
+
+    @property
+    def only_partition(self) -> int | None:
+        """Return the Kafka partition of all events of the file, or None if there are several or it is unknown."""
+        least, greatest = self.partition
+        return least if least == greatest else None
+
+    def may_have(self, partition: int) -> bool:
+        return _overlap(self.partition, partition, partition + 1)
+
+
+@attrs.frozen
 class TableFiles:
     """The files that a run's windows may need, in the order of their event times."""
 
@@ -65,7 +83,7 @@ class TableFiles:
 
     def bounds(self, window: Window) -> tuple[int, int]:
         """Return the window's start and end in microseconds, as the event time is stored."""
-        start, end = (_micros(source.as_stored(one, self.contract, self.table)) for one in (window.start, window.end))
+        start, end = (micros(source.as_stored(one, self.contract, self.table)) for one in (window.start, window.end))
         return start, end
 
     def digest(self, window: Window) -> str:
@@ -80,8 +98,8 @@ class TableFiles:
 
     def _with_invalid_times(self, window: Window) -> list[DataFile]:
         """Return files that may have events without a valid time that Kafka received during the window. They are counted too."""
-        earliest, latest = map(_micros, source.valid_times(self.contract, self.table))
-        start, end = _micros(window.start), _micros(window.end)
+        earliest, latest = map(micros, source.valid_times(self.contract, self.table))
+        start, end = micros(window.start), micros(window.end)
         return [
             file
             for file in self.data
@@ -95,21 +113,49 @@ def list_files(events: DataFrame, table: PinnedTable, contract: Contract, window
     Iceberg plans the scan without a Spark job. It uses the table object that Spark has loaded for `events`, because the cache of
     manifests belongs to it, so Spark does not read the manifests again.
     """
-    jvm: Any = events.sparkSession._jvm
-    java_import(jvm, "org.apache.iceberg.expressions.Expressions")
-    loaded = events._jdf.queryExecution().analyzed().collectLeaves().head().table().table()
+    jvm, loaded = _loaded(events)
     event_time, received = table.fields[contract.source.event_time], table.fields["kafka_timestamp"]
     columns = [loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in (event_time, received)]
     scan = loaded.newScan().useSnapshot(table.snapshot_id).includeColumnStats(columns)
     if contract.window.filter_stage == "before_deduplication" and event_time.type in source.TIMESTAMPS:
         scan = scan.filter(_in_windows_or_invalid(jvm.Expressions, columns[0], table, contract, windows))
+    data = [_data_file(task, event_time, received) for task in _planned(jvm, scan)]
+    return TableFiles(contract, table, sorted(data, key=lambda file: (file.times[0] or 0, file.location)))
+
+
+def list_partition_files(
+    events: DataFrame, table: PinnedTable, snapshot_id: int, partitions: list[int], *, since: datetime | None = None
+) -> list[PartitionFile]:
+    """List the data files of a snapshot that may have events of these Kafka partitions that Kafka received since then."""
+    jvm, loaded = _loaded(events)
+    fields = [table.fields[name] for name in ("kafka_partition", "kafka_offset", "kafka_timestamp")]
+    partition, offset, received = (loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in fields)
+    wanted = jvm.java.util.ArrayList()
+    for number in partitions:
+        wanted.add(number)
+    condition = getattr(jvm.Expressions, "in")(partition, wanted)
+    if since is not None:
+        later = jvm.Expressions.greaterThanOrEqual(received, since.isoformat())
+        condition = getattr(jvm.Expressions, "and")(condition, later)
+    scan = loaded.newScan().useSnapshot(snapshot_id).includeColumnStats([partition, offset, received]).filter(condition)
+    return [PartitionFile(*(_bounds(task["data-file"], field) for field in fields)) for task in _planned(jvm, scan)]
+
+
+def _loaded(events: DataFrame) -> tuple[Any, Any]:
+    """Return the JVM, with Iceberg's expressions imported, and the table object that Spark has loaded for `events`."""
+    jvm: Any = events.sparkSession._jvm
+    java_import(jvm, "org.apache.iceberg.expressions.Expressions")
+    return jvm, events._jdf.queryExecution().analyzed().collectLeaves().head().table().table()
+
+
+def _planned(jvm: Any, scan: Any) -> Iterator[dict[str, Any]]:
+    """Yield the scan's tasks, one for each data file, in the JSON form of Iceberg's REST catalog."""
     planned = scan.planFiles()
     try:
         to_json = jvm.org.apache.iceberg.ScanTaskParser.toJson
-        data = [_data_file(json.loads(to_json(task)), event_time, received) for task in _each(planned.iterator())]
+        yield from (json.loads(to_json(task)) for task in _each(planned.iterator()))
     finally:
         planned.close()
-    return TableFiles(contract, table, sorted(data, key=lambda file: (file.times[0] or 0, file.location)))
 
 
 def _in_windows_or_invalid(expressions: Any, column: str, table: PinnedTable, contract: Contract, windows: list[Window]) -> Any:
@@ -133,32 +179,36 @@ def _each(iterator: Any) -> Iterator[Any]:
 
 
 def _data_file(task: dict[str, Any], event_time: Field, received: Field) -> DataFile:
-    """Return the data file of a scan task, which is in the JSON form of Iceberg's REST catalog."""
+    """Return the data file of a scan task."""
     file = task["data-file"]
-    known = {name: dict(zip(file[name]["keys"], file[name]["values"], strict=True)) for name in _STATISTICS if name in file}
-    least, greatest, nulls = (known.get(name, {}) for name in _STATISTICS)
-
-    def bounds(field: Field) -> Bounds:
-        if field.type not in source.TIMESTAMPS:
-            return None, None
-        return _time(least.get(field.id)), _time(greatest.get(field.id))
-
     return DataFile(
         file["file-path"],
         file["file-size-in-bytes"],
         file["record-count"],
-        bounds(event_time),
-        bounds(received),
-        has_nulls=nulls.get(event_time.id) != 0,
+        _bounds(file, event_time),
+        _bounds(file, received),
+        has_nulls=_statistic(file, "null-value-counts", event_time) != 0,
         deletes=tuple(delete["file-path"] for delete in task.get("delete-files", [])),
     )
 
 
-_STATISTICS = ("lower-bounds", "upper-bounds", "null-value-counts")
+def _statistic(file: dict[str, Any], name: str, field: Field) -> Any:
+    statistic = file.get(name, {"keys": [], "values": []})
+    return dict(zip(statistic["keys"], statistic["values"], strict=True)).get(field.id)
 
 
-def _time(bound: str | None) -> int | None:
-    """Return the microseconds of a bound, which is eight bytes in hex (Iceberg spec, "Binary single-value serialization")."""
+def _bounds(file: dict[str, Any], field: Field) -> Bounds:
+    """Return the bounds of an integer or a timestamp; None for a field of another type."""
+    if field.type not in _WHOLE_NUMBERS:
+        return None, None
+    return _number(_statistic(file, "lower-bounds", field)), _number(_statistic(file, "upper-bounds", field))
+
+
+_WHOLE_NUMBERS = ("int", "long", *source.TIMESTAMPS)
+
+
+def _number(bound: str | None) -> int | None:
+    """Return a bound, which is in hex, little-endian (Iceberg spec, "Binary single-value serialization")."""
     return None if bound is None else int.from_bytes(bytes.fromhex(bound), "little", signed=True)
 
 
@@ -179,5 +229,5 @@ def _share(bounds: Bounds, start: int, end: int) -> float:
     return max(0.0, (min(greatest + 1, end) - max(least, start)) / (greatest + 1 - least))
 
 
-def _micros(moment: datetime) -> int:
+def micros(moment: datetime) -> int:
     return int(moment.timestamp()) * 1_000_000 + moment.microsecond

@@ -95,8 +95,10 @@ class ExportQuery:
         require_exact(self.contract, unfiltered)
         return types
 
-    def count_table(self) -> int:
-        return self.events.count()
+    @cached_property
+    def records(self) -> int:
+        """Return the number of events in the table: from its metadata or, if rows are deleted, from a query."""
+        return self.events.count() if self.table.records is None else self.table.records
 
 
 @attrs.frozen
@@ -136,12 +138,6 @@ class WindowQuery:
         }
         totals = self._events_to_read().agg(*[F.count_if(condition).alias(name) for name, condition in counts.items()])
         return dict(totals.collect()[0].asDict())
-
-    def partitions_behind(self) -> list[int]:
-        """Return the Kafka partitions whose newest event in the table was received before the window's end."""
-        newest = self.export.events.groupBy("kafka_partition").agg(F.max("kafka_timestamp").alias("newest"))
-        behind = newest.filter(F.col("newest") < source.instant(self.window.end)).collect()
-        return sorted(row["kafka_partition"] for row in behind)
 
     def _events(self) -> DataFrame:
         bounds = zip(WINDOW_FIELDS, (self.window.start, self.window.end), strict=True)

@@ -48,13 +48,23 @@ class Field:
 
 
 @attrs.frozen
+class Snapshot:
+    """A snapshot of the table that is known and can be read. `has_deletes` says whether rows of its data files are deleted."""
+
+    id: int
+    committed_at: datetime
+    has_deletes: bool
+
+
+@attrs.frozen
 class PinnedTable:
     """One snapshot of one table. Times are in UTC.
 
     `current_since` is when the snapshot became current; after a rollback, that is later than its commit. `appended_at` is when
     events were last added, which a compaction doesn't do. It is the epoch if all snapshots that added events have expired (see
     `with_appended_at`). `records` is None if deletes make the number of rows unknown from metadata alone. `upserts` says whether
-    rows are replaced and deleted by key. `former` has the field ids that each path ever had.
+    rows are replaced and deleted by key. `former` has the field ids that each path ever had. `history` has the pinned snapshot
+    and those that it was made from, newest first, as far as they have not expired.
     """
 
     database: str
@@ -69,6 +79,12 @@ class PinnedTable:
     upserts: bool
     fields: dict[str, Field]
     former: dict[str, frozenset[int]]
+    history: tuple[Snapshot, ...] = ()
+
+    @property
+    def has_deletes(self) -> bool:
+        """Return whether deletes make the statistics of data files unreliable."""
+        return self.records is None
 
     @property
     def columns(self) -> list[str]:
@@ -108,6 +124,7 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
         upserts=any(int(each.get("summary", {}).get("total-equality-deletes", 0)) for each in snapshots.values()),
         fields={field.path: field for field in _fields(_schema(metadata, snapshot))},
         former=_former_ids(metadata),
+        history=tuple(_history(snapshots, snapshot)),
     )
 
 
@@ -145,6 +162,13 @@ def _last_append(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any] 
     while snapshot and snapshot.get("summary", {}).get("operation") in _BRING_NO_EVENTS:
         snapshot = snapshots.get(snapshot.get("parent-snapshot-id", -1))
     return _instant(snapshot["timestamp-ms"]) if snapshot else NEVER
+
+
+def _history(snapshots: dict[int, dict[str, Any]], snapshot: dict[str, Any] | None) -> Iterator[Snapshot]:
+    while snapshot:
+        has_deletes = _live_records(snapshot.get("summary", {})) is None
+        yield Snapshot(snapshot["snapshot-id"], _instant(snapshot["timestamp-ms"]), has_deletes)
+        snapshot = snapshots.get(snapshot.get("parent-snapshot-id", -1))
 
 
 def _live_records(summary: dict[str, str]) -> int | None:

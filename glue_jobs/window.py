@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -18,10 +18,11 @@ from pyspark.sql import functions as F
 from exports.contract import Contract
 from exports.windows import Window, kind_of
 from glue_jobs.aggregate_table import AggregateTable, holds
+from glue_jobs.completeness import Completeness, Verdict
 from glue_jobs.contract import code_version
 from glue_jobs.delivery import cleanup, counts, csv, datapackage, manifest, report
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts
-from glue_jobs.delivery.manifest import CheckResult, Fence, File, Manifest, WindowResult
+from glue_jobs.delivery.manifest import INCOMPLETE, CheckResult, Fence, File, Manifest, WindowResult
 from glue_jobs.delivery.multipart import CsvFormat, StoredFile, write_file
 from glue_jobs.delivery.publish import (
     MAY_BE_WRITTEN,
@@ -39,15 +40,11 @@ from glue_jobs.errors import Blocked, DataProblem, ExportError
 from glue_jobs.pseudonyms import PseudonymKey
 from glue_jobs.rows import ExportQuery, WindowFrame
 from glue_jobs.runs import Clock, OnPhase, RunRecord
-from glue_jobs.source import NEVER, PinnedTable
+from glue_jobs.source import PinnedTable
 from glue_jobs.store import Bucket, aws_errors
 
 #: Keys of the manifest that the run's record contains too.
-_MANIFEST_KEYS_IN_RECORD = ("status", "generation", "run_id", "rows", "headline", "files", "checks", "notes")
-
-#: A commit of Tableflow may contain new records of only some Kafka partitions, and the next one comes within minutes. If the
-#: table receives new data this long after the window's end, a partition without newer events is considered idle.
-_IDLE_AFTER = timedelta(hours=1)
+_MANIFEST_KEYS_IN_RECORD = (*("status", "completeness", "generation", "run_id", "rows", "headline", "files", "checks", "notes"),)
 
 
 @attrs.frozen(slots=False)  # for `cached_property`
@@ -72,6 +69,10 @@ class RunContext:
     dry_run: bool
     #: Whether a window may be published again without events that its published generation counted.
     accept_fewer_events: bool = False
+    #: How many partitions the topic has, or 0 if that isn't known.
+    partitions: int = 0
+    #: Somebody states that the table has all events that Kafka received before this instant.
+    complete_until: datetime | None = None
 
     @property
     def key_version(self) -> str | None:
@@ -84,6 +85,10 @@ class RunContext:
     def query(self) -> ExportQuery:
         key = self.key.value if self.key else b""
         return ExportQuery(self.spark(), self.contract, self.table, self.windows, key, self.bucket.s3)
+
+    @cached_property
+    def completeness(self) -> Completeness:
+        return Completeness(self.query, self.partitions, self.complete_until)
 
     @cached_property
     def aggregated(self) -> dict[str, str] | None:
@@ -108,13 +113,16 @@ def export_window(run: RunContext, window: Window) -> dict[str, Any]:
         current, _ = location.current() or (None, None)
         cleanup.clean_window(location, current, run.listing.leftovers(window.label), run.record.id, run.clock())
         inputs = {"inputs_sha256": _inputs(run, window)}
-    if (document := _if_up_to_date(run, window, current, inputs)) is not None:
+    document = _if_up_to_date(run, window, current, inputs)
+    if document is not None and document["status"] != INCOMPLETE:
         return document
-    incomplete = _why_incomplete(run, window)
-    if incomplete and run.contract.window.on_incomplete_source != "publish":
-        return _incomplete_document(run, window, incomplete)
+    verdict = _verdict(run, window, current)
+    if document is not None and not verdict.is_complete:
+        return document
+    if not verdict.is_complete and run.contract.window.on_incomplete_source != "publish":
+        return _incomplete_document(run, window, verdict)
     try:
-        document = _export(run, window, incomplete)
+        document = _export(run, window, verdict)
     except BaseException as error:
         if not may_be_written(error):
             with suppress(ExportError):  # the first error is the one to report; the next run removes the rest
@@ -124,13 +132,8 @@ def export_window(run: RunContext, window: Window) -> dict[str, Any]:
 
 
 def _inputs(run: RunContext, window: Window) -> str:
-    """Return a hash of everything that determines the result for a window. While it is the same, so is the result.
-
-    Until the window is considered complete, the hash changes with each commit to the table.
-    """
-    files = run.query.files.digest(window)
-    is_open = run.table.appended_at < window.end + _IDLE_AFTER
-    parts = [run.table.uuid, files, run.contract.sha256, run.key_version, code_version(), is_open and run.table.snapshot_id]
+    """Return a hash of everything that determines the rows of a window. While it is the same, so are they."""
+    parts = [run.table.uuid, run.query.files.digest(window), run.contract.sha256, run.key_version, code_version()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -151,30 +154,29 @@ def _if_up_to_date(run: RunContext, window: Window, current: Manifest | None, in
     return _document(window, UNCHANGED, current) | inputs
 
 
-def _why_incomplete(run: RunContext, window: Window) -> str:
-    """Return why events of the window may still be missing in the table, or "" if it is complete."""
-    if run.table.appended_at == NEVER:
-        return "the table has no events"
-    last = f"the table's last new data is of {run.table.appended_at:%Y-%m-%d %H:%M} UTC"
-    if run.table.appended_at < window.end:
-        return f"{last}, before the window's end"
-    if run.table.appended_at >= window.end + _IDLE_AFTER:
-        return ""
+def _verdict(run: RunContext, window: Window, current: Manifest | None) -> Verdict:
+    """Return whether the table has all events of the window.
+
+    What was known when the window was published stays true: the table has not lost events of the window unnoticed.
+    """
+    if current is not None and manifest.was_complete(current, window, run.table):
+        return Verdict(True, current["completeness"])
     with run.phase(window, "look at partitions"):
-        behind = run.query.window(window).partitions_behind()
-    if not behind:
-        return ""
-    named = ", ".join(map(str, behind))
-    return f"{last}, and the table has no events that Kafka partitions {named} received after the window's end"
+        return run.completeness.of(window)
 
 
-def _incomplete_document(run: RunContext, window: Window, reason: str) -> dict[str, Any]:
+def _incomplete_document(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]:
     if run.contract.window.on_incomplete_source == "fail":
-        raise DataProblem("EXP-SOURCE-INCOMPLETE", f"window {window.label}: {reason}", "Wait for newer data, then run again")
-    return {"window": window.label, "state": "incomplete", "reason": reason}
+        raise DataProblem(
+            "EXP-SOURCE-INCOMPLETE",
+            f"window {window.label}: {verdict.evidence}",
+            "Wait for newer data, then run again. If you know that the table has all events up to an instant, run once with "
+            "--complete-until",
+        )
+    return {"window": window.label, "state": "incomplete", "reason": verdict.evidence}
 
 
-def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
+def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]:
     location, previous = run.location(window), _manifest_before(run, window)
     try:
         frame, stored = _compute(run, window)
@@ -193,7 +195,8 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
             window=window,
             table=run.table,
             run_id=run.record.id,
-            status="incomplete" if incomplete else "empty" if empty else "complete",
+            status=_status(verdict, empty=empty),
+            completeness=verdict.evidence,
             counts=counted,
             events=sum(stored.report.events.get(name, 0) for name in manifest.OF_WINDOW),
             offsets=stored.report.offsets,
@@ -216,14 +219,20 @@ def _export(run: RunContext, window: Window, incomplete: str) -> dict[str, Any]:
         # A published window that has become empty is published again as empty. Skipping it would leave its rows visible.
         if empty and run.contract.window.on_empty == "skip" and current is None:
             cleanup.discard_files(location, run.record.id)
-            if incomplete:
-                return _incomplete_document(run, window, incomplete)
+            if not verdict.is_complete:
+                return _incomplete_document(run, window, verdict)
             location.mark_skipped(run.record.id)
             return _document(window, SKIPPED, _manifest(run, result))
         return _publish(run, window, result, frame)
     finally:
         with suppress(Exception):  # the first error is the one to report
             run.spark().catalog.clearCache()  # the groups of an aggregate
+
+
+def _status(verdict: Verdict, *, empty: bool) -> str:
+    if not verdict.is_complete:
+        return INCOMPLETE
+    return "empty" if empty else "complete"
 
 
 def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
@@ -257,7 +266,7 @@ def _read_back(run: RunContext, stored: StoredFile) -> FileStats:
 
 def _count_read(run: RunContext, window: Window) -> ReadCounts:
     return ReadCounts(
-        in_table=run.query.count_table() if run.table.records is None else run.table.records,
+        in_table=run.query.records,
         whole_table=run.contract.window.filter_stage == "after_deduplication",
         **run.query.window(window).count_read(),
     )

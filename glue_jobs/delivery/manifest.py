@@ -18,6 +18,8 @@ from glue_jobs.source import PinnedTable
 Manifest = dict[str, Any]
 
 FORMAT = 1
+#: The status of a window that was published before it was known that the table has all its events.
+INCOMPLETE: Final = "incomplete"
 #: Outcomes of events that lie in the window.
 OF_WINDOW: Final = ("kept", "duplicates", "filtered")
 #: The most rows in a sheet of Excel, including the header.
@@ -59,6 +61,8 @@ class WindowResult:
     table: PinnedTable
     run_id: str
     status: str
+    #: How it is known that the table has all events of the window, or why it is not known.
+    completeness: str
     counts: dict[str, Any]
     #: All events in the window with one of the outcomes OF_WINDOW, even if `counts` withholds them.
     events: int
@@ -98,6 +102,7 @@ def first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manif
             "export": contract.name,
             "title": contract.title,
             "status": result.status,
+            "completeness": result.completeness,
             "run_id": result.run_id,
             "contract": {"version": contract.version, "sha256": contract.sha256},
             "code_version": code_version(),
@@ -157,6 +162,16 @@ def lost_events(current: Manifest, result: WindowResult) -> bool:
     return fewer or any(
         partition not in result.offsets or result.offsets[partition][0] > first for partition, first in firsts.items()
     )
+
+
+def was_complete(current: Manifest, window: Window, table: PinnedTable) -> bool:
+    """Return whether it was known, when `current` was published, that this table has all events until the window's end."""
+    is_known = current["status"] != INCOMPLETE and "completeness" in current
+    covers = datetime.fromisoformat(current["window"]["end"]) >= window.end
+    source = current["source"]
+    # A table that was rolled back since then may lack events again.
+    is_later = datetime.fromisoformat(source["committed_at"]) <= table.committed_at
+    return is_known and covers and is_later and source["table_uuid"] == table.uuid
 
 
 def window_document(window: Window, contract: Contract) -> dict[str, str]:

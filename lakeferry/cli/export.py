@@ -51,6 +51,9 @@ def run(
             "--accept-fewer-events", help="Publish a window again although its table lost events that its published file has."
         ),
     ] = False,
+    complete_until: Annotated[
+        str, typer.Option(help="State that the table has all events that Kafka received before this time.")
+    ] = "",
     table: Annotated[str, typer.Option(help="The table to read, if its name differs from the topic's.")] = "",
     out: Annotated[Path | None, typer.Option(help="Also copy the files to this folder.")] = None,
     master: Annotated[str, typer.Option(help="The Spark master, like local[4], spark://HOST:PORT or yarn.")] = "local[2]",
@@ -63,6 +66,7 @@ def run(
         raise CommandFailed("USAGE", "--dry-run publishes nothing, so --out has nothing to copy", "Give one of them")
     arguments = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
     arguments += ["--accept-fewer-events", str(accept_fewer_events).lower()]
+    arguments += ["--complete-until", complete_until] if complete_until else []
     output = call.output
     if out:
         require_writable(out)

@@ -15,6 +15,7 @@ from typing import Any, Final
 import attrs
 import boto3
 
+from glue_jobs.runs import utc_now
 from lakeferry.errors import CommandFailed
 from lakeferry.local.target import DEMO_STATE, STATE, ExportTarget, replace_environment
 from simulators.aws.server import EmbeddedAws, EmbeddedAwsFailed
@@ -69,7 +70,8 @@ def _embedded(*, fresh: bool = False) -> Iterator[ExportTarget]:
     try:
         with EmbeddedAws(state_dir=DEMO_STATE) as aws:
             replace_environment(aws.environment(before))
-            yield attrs.evolve(DEMO, embedded_url=aws.url)
+            # The demo has written all events before it exports them.
+            yield attrs.evolve(DEMO, embedded_url=aws.url, complete_until=utc_now())
     except EmbeddedAwsFailed as error:
         raise CommandFailed("EMBEDDED-AWS", str(error)) from None
     finally:

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 
 import attrs
@@ -27,7 +28,10 @@ VARIABLES = {
 
 @attrs.frozen
 class ExportTarget:
-    """The names that an export needs. `embedded_url` is the address of the embedded AWS, "" for the real one."""
+    """The names that an export needs. `embedded_url` is the address of the embedded AWS, "" for the real one.
+
+    If the tables are known to have all events that Kafka received before an instant, that is `complete_until`.
+    """
 
     bucket: str
     database: str
@@ -35,6 +39,7 @@ class ExportTarget:
     pseudonym_secret: str = "lakeferry/pseudonyms"  # noqa: S105 - a name
     aggregates_database: str = "lakeferry"
     embedded_url: str = ""
+    complete_until: datetime | None = None
 
     @property
     def source(self) -> str:
@@ -53,7 +58,9 @@ class ExportTarget:
 
     def arguments(self) -> list[str]:
         """Return the arguments of the job."""
+        stated = ["--complete-until", self.complete_until.isoformat()] if self.complete_until else []
         return [
+            *stated,
             *("--bucket", self.bucket),
             *("--database", self.database),
             *("--prefix", self.prefix),

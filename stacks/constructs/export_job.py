@@ -31,6 +31,8 @@ from stacks.constructs.statements import (
 )
 from stacks.lake import EXPORTS, TEMPORARY, WAREHOUSE, Lake
 
+#: Glue's timer also counts the start of Spark. A run that reaches its own limit still has to write its record.
+_MINUTES_TO_END: Final = 5
 _WRITES_TABLES: Final = ("glue:GetDatabase", "glue:GetTable", "glue:CreateTable", "glue:UpdateTable")
 
 
@@ -101,7 +103,8 @@ class ExportJobs(Construct):
             "--warehouse": warehouse,
             "--aggregates-database": self._lake.aggregates,
             "--region": region,
-            "--time-limit-minutes": str(self._deployment.aws.glue_timeout_minutes),
+            "--time-limit-minutes": str(self._deployment.aws.glue_timeout_minutes - _MINUTES_TO_END),
+            "--partitions": str(self._partitions(contract)),
             "--conf": " --conf ".join(settings),
             "--datalake-formats": "iceberg",
             "--enable-auto-scaling": "true",
@@ -117,6 +120,10 @@ class ExportJobs(Construct):
             given["--first-day"] = export.first_day.isoformat()
         secret = self._deployment.aws.pseudonym_secret or self._lake.pseudonym_secret_arn
         return given | ({"--pseudonym-secret": secret} if contract.hashed else {})
+
+    def _partitions(self, contract: Contract) -> int:
+        topics = {topic.name: topic for topic in self._deployment.topics}
+        return self._loaded.sources.partitions(topics[contract.source.topic])
 
     def _encryption_key(self) -> kms.Key:
         """Create the key of logs and bookmarks. It is deleted with the stack, like the logs."""

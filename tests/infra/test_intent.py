@@ -287,6 +287,17 @@ def test_the_version_of_glue_is_the_deployment_files(dev, moved):
         assert {job["GlueVersion"] for job in assembly.resources("AWS::Glue::Job").values()} == {version}
 
 
+def test_a_job_knows_how_many_partitions_its_topic_has_and_ends_before_glue_stops_it(dev):
+    """The topics of the exports are one that the deployment creates and one that a Flink statement creates."""
+    deployment = dev.plan.deployment
+    for job in dev.resources("AWS::Glue::Job").values():
+        arguments = job["DefaultArguments"]
+        plain = dev.plan.sources.plain_contract(arguments["--export"])
+        (topic,) = (topic for topic in deployment.topics if topic.name == plain.source.topic)
+        assert arguments["--partitions"] == str(dev.plan.sources.partitions(topic))
+        assert int(arguments["--time-limit-minutes"]) == job["Timeout"] - 5 == deployment.aws.glue_timeout_minutes - 5
+
+
 def test_a_first_day_of_the_deployments_own_reaches_the_job_and_the_watch(dev, moved):
     for assembly, day in ((dev, None), (moved, "2027-01-04")):
         jobs = assembly.resources("AWS::Glue::Job").values()

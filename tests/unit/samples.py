@@ -140,6 +140,7 @@ def delivered(rows_of: Contract, rows: list[dict], *, day: date = MONDAY, counte
         table=pinned(window, rows_of.source.topic),
         run_id=RUN,
         status="complete" if rows else "empty",
+        completeness="Each Kafka partition has an event from after the window's end, or is idle.",
         counts=counted,
         events=sum(counted["events"][name] for name in manifest.OF_WINDOW),
         offsets={"0": [100, 100 + len(rows)]},

@@ -26,7 +26,7 @@ def test_required_arguments_only():
     assert (found.export, found.database, found.bucket, found.prefix) == ("weekly_sales", "lkc-1", "exports-1", "exports")
     assert found.as_of == datetime(2026, 11, 16, 6, tzinfo=UTC)
     assert (found.warehouse, found.table, found.first_day, found.dry_run) == ("s3://exports-1/warehouse", "", None, False)
-    assert found.time_limit == timedelta(hours=1)
+    assert (found.time_limit, found.partitions, found.complete_until) == (timedelta(hours=1), 0, None)
 
 
 def test_all_arguments():
@@ -42,6 +42,8 @@ def test_all_arguments():
         "accept-fewer-events": "true",
         "region": "eu-central-1",
         "probe": "true",
+        "partitions": "12",
+        "complete-until": "2026-11-16T05:00:00+01:00",
     }
     assert more.keys() | {*REQUIRED_ARGUMENTS} == ARGUMENTS.keys()
     assert more.keys() == DEFAULT_ARGUMENTS.keys()
@@ -51,6 +53,7 @@ def test_all_arguments():
     assert (found.time_limit, found.first_day) == (timedelta(days=7), date(2026, 11, 2))
     assert (found.dry_run, found.accept_fewer_events, found.probe) == (True, True, True)
     assert found.region == "eu-central-1"
+    assert (found.partitions, found.complete_until) == (12, datetime(2026, 11, 16, 4, tzinfo=UTC))
 
 
 def test_arguments_that_glue_adds_are_ignored():
@@ -107,6 +110,11 @@ def test_no_arguments():
         ("--time-limit-minutes=1.5", "say a whole number from 1 to 10080"),
         ("--time-limit-minutes=²", "say a whole number from 1 to 10080"),
         ("--time-limit-minutes=", "say a whole number from 1 to 10080"),
+        ("--partitions=0", "--partitions is '0'; say a whole number from 1 to 100000"),
+        ("--partitions=six", "--partitions is 'six'; say a whole number"),
+        ("--complete-until=today", "--complete-until 'today' is not a time"),
+        ("--complete-until=2026-11-16T06:00:00", "--complete-until '2026-11-16T06:00:00' has no offset"),
+        ("--complete-until=2026-11-16T07:05:01Z", "--complete-until 2026-11-16T07:05:01Z is in the future"),
         ("--first-day=2026-02-30", "--first-day '2026-02-30' is not a day"),
         ("--first-day=0001-01-01", "--first-day: 0001-01-01 is not a day on which windows can begin"),
         ("--first-day=9999-12-31", "--first-day: 9999-12-31 is not a day on which windows can begin"),

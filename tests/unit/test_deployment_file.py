@@ -13,7 +13,7 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 
 from deployments import check, secret_patterns
-from deployments.model import Deployment
+from deployments.model import Deployment, Topic
 from deployments.rules import RULES, exports_match_topics, topics_have_one_writer, write_modes_match_cleanup_policies
 from deployments.sources import ROOT, Sources
 from exports import toml_model
@@ -434,6 +434,20 @@ def test_the_table_of_a_statement_is_read_where_it_can_be(tmp_path, sql, table):
     (folder / "create.sql").write_text(sql)
     (folder / "undo.sql").write_text("")
     assert Sources(tmp_path).statement("some").table == table
+
+
+@pytest.mark.parametrize(
+    ("clause", "partitions"),
+    [("", 6), (" DISTRIBUTED BY HASH(`id`) INTO 3 BUCKETS", 3), ("\ndistributed into\n12 buckets", 12)],
+)
+def test_the_partitions_of_a_topic_are_those_of_its_statement_or_of_the_file(tmp_path, clause, partitions):
+    """Without a clause, Confluent creates six, whatever the deployment file says."""
+    folder = tmp_path / "flink" / "some"
+    folder.mkdir(parents=True)
+    (folder / "create.sql").write_text(f"CREATE TABLE a{clause} AS SELECT 1")
+    (folder / "undo.sql").write_text("")
+    assert Sources(tmp_path).partitions(Topic(name="a", partitions=9, statement="some")) == partitions
+    assert Sources(tmp_path).partitions(Topic(name="a", partitions=9)) == 9
 
 
 def test_a_topic_may_have_any_name_where_the_table_of_its_statement_can_not_be_read(tmp_path):

@@ -105,6 +105,7 @@ def _result(contract: Contract, day: date, rows: int, previous: dict[str, Any] |
         table=_table(),
         run_id=_RUN,
         status="complete" if rows else "empty",
+        completeness="Each Kafka partition has an event from after the window's end, or is idle.",
         counts=_counts(contract, stats),
         events=6913,
         offsets={"0": [1097, 2380]},
