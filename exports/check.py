@@ -235,18 +235,16 @@ def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
 def _personal_fields_are_treated(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     for index, column in enumerate(contract.column):
         if column.personal is None and (carried := _carried(column, contract, schema)):
-            key = f"column[{index}]"
+            reasons = "; ".join(carried)
             yield (
-                key,
-                (
-                    f"{column.name} contains personal data ({', '.join(carried)}) and has no `personal` entry. "
-                    'Add personal = { treatment = "hash", kind = … }, or drop, mask, generalise, or keep with a reason'
-                ),
+                f"column[{index}]",
+                f"{column.name} contains personal data ({reasons}) and has no `personal` entry. "
+                'Add personal = { treatment = "hash", kind = … }, or drop, mask, generalise, or keep with a reason',
             )
 
 
 def _carried(column: Column, contract: Contract, schema: TopicSchema) -> list[str]:
-    """Return the personal fields of the source that the column's value is computed from."""
+    """Return the personal fields of the source that the column's value is computed from, with the reasons."""
     text = column.expression or column.measure
     if text and any(_mistakes(text, aggregate=True)):
         return []
@@ -256,7 +254,8 @@ def _carried(column: Column, contract: Contract, schema: TopicSchema) -> list[st
     resolved = [field for path in paths if (field := _resolve(path, contract, schema))]
     if any(path in ("kafka_raw_key", "kafka_raw_value", "kafka_headers") for path in resolved):
         return ["the raw record"]
-    return list(dict.fromkeys(field for path in resolved for field in schema.personal_below(path)))
+    fields = (field for path in resolved for field in schema.personal_below(path, as_text=column.type == "text"))
+    return [f"{field}: {schema.personal[field].why}" for field in dict.fromkeys(fields)]
 
 
 def _only_counts(text: str) -> bool:

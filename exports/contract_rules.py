@@ -122,8 +122,11 @@ def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
             "",
             f'{personal.treatment} leaves {wanted}, but the column\'s type is {column.type}. Write type = "{wanted}"',
         )
-    if column.measure:
-        yield "", "a measure is computed from many rows and has no personal value. Remove personal"
+    if column.measure and personal.treatment != "keep":
+        yield (
+            "",
+            "a measure is computed from many rows, and keep is its only treatment. Keep it with a reason, or remove personal",
+        )
 
 
 def _type_after(personal: Personal) -> str | None:

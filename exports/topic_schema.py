@@ -6,22 +6,16 @@ It is not for the job or Lambda functions, whose packages don't have fastavro.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import attrs
 from fastavro.schema import SchemaParseException, parse_schema
 
-#: Words in field names, in snake case, that mark a field as personal even if the schema doesn't tag it.
-PERSONAL_TEXTS: Final = (
-    "email e_mail mail iban street address username surname forename firstname lastname fullname first_name last_name "
-    "middle_name full_name given_name family_name maiden_name customer_name contact_name user_name holder_name"
-).split()
-#: The same for values that may also be stored as a number or a time. Digits are not part of a word: ipv4 becomes ipv.
-PERSONAL_VALUES: Final = "phone telephone mobile birth birthdate birthday dob ip ipv passport ssn".split()
-_NO_TEXT = re.compile(r"int|long|float|double|decimal|date|uuid|(local-)?time.*")
+from exports import personal
+from exports.personal import Finding
 
 _TYPES = frozenset("null boolean int long float double bytes string record enum array map fixed error".split())
 
@@ -43,28 +37,36 @@ class Field:
     tagged: bool
     #: Precision and scale of a decimal.
     size: tuple[int, int] | None = None
-
-    @property
-    def personal(self) -> bool:
-        """Return whether the field is tagged, or has a personal word in its name and a type that can hold such a value."""
-        if self.tagged or self.kind in ("boolean", "enum"):
-            return self.tagged
-        words = PERSONAL_VALUES if _NO_TEXT.fullmatch(self.kind) else PERSONAL_VALUES + PERSONAL_TEXTS
-        name = re.sub(r"(^|_)address_ids?$", "", _snake_case(self.path.rpartition(".")[2]))
-        return re.search(rf"(^|_)({'|'.join(words)})(e?s)?(_|$)", name) is not None
+    #: The Avro name of a record's type.
+    record: str = ""
 
 
 @attrs.frozen
 class TopicSchema:
+    """`record` is the Avro name of the topic's own record.
+
+    `copied` are the fields that a Flink statement copies from personal fields, with the reason.
+    """
+
     topic: str
     fields: dict[str, Field]
+    record: str = ""
+    copied: dict[str, Finding] = attrs.field(factory=dict)
 
-    def personal_below(self, path: str) -> list[str]:
-        """Return the personal fields among `path` itself, the fields inside it, and the fields that contain it."""
+    @cached_property
+    def personal(self) -> dict[str, Finding]:
+        """Return the personal fields by path, and why they are personal."""
+        return personal.personal_fields(self.topic, self.record, self.fields.values()) | self.copied
+
+    def personal_below(self, path: str, *, as_text: bool = True) -> list[str]:
+        """Return the personal fields among `path` itself, the fields inside it, and the fields that contain it.
+
+        Without `as_text`, fields that are personal only if a column has their text are left out.
+        """
         return [
-            field.path
-            for field in self.fields.values()
-            if field.personal and (_inside(field.path, path) or _inside(path, field.path))
+            found
+            for found, finding in self.personal.items()
+            if (as_text or not finding.only_as_text) and (_inside(found, path) or _inside(path, found))
         ]
 
 
@@ -85,7 +87,8 @@ def from_avro(schema: Any, topic: str) -> TopicSchema:
         raise BadSchema(f"the schema of {topic} is not an Avro record, and Tableflow needs one")
     try:
         parsed = parse_schema(_unwrapped(schema), expand=True)
-        return TopicSchema(topic, {field.path: field for field in _below("", parsed, _is_tagged(schema))})
+        fields = {field.path: field for field in _below("", parsed, _is_tagged(schema))}
+        return TopicSchema(topic, fields, str(schema.get("name", "")))
     except (SchemaParseException, KeyError, TypeError, AttributeError) as error:
         raise BadSchema(f"the schema of {topic} is not valid Avro ({type(error).__name__}: {error})") from None
 
@@ -128,12 +131,9 @@ def _field(path: str, schema: Any, tagged: bool) -> Iterator[Field]:
     if isinstance(schema, str) and schema not in _TYPES:  # parse_schema expands all other names
         raise BadSchema(f"field {path}: record {schema} contains itself, and a table has no recursive types. Flatten it first")
     own = tagged or _is_tagged(schema)
-    yield Field(path, _kind(schema), own, _size(schema))
+    record = str(schema["name"]) if _kind(schema) == "record" else ""
+    yield Field(path, _kind(schema), own, _size(schema), record)
     yield from _below(path, schema, own)
-
-
-def _snake_case(name: str) -> str:
-    return "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)).lower()
 
 
 def _is_tagged(schema: Any) -> bool:

@@ -20,7 +20,13 @@ JAVA_VERSION: Final = 17
 #: File name extensions of code: modules, and the report's template and style sheet.
 CODE: Final = (".py", ".j2", ".css")
 #: Modules that only authors of contracts and schemas need. They import parsers that the job and Lambda functions don't have.
-NOT_SHIPPED: Final = ("exports/check.py", "exports/expression_types.py", "exports/topic_schema.py")
+NOT_SHIPPED: Final = (
+    "exports/check.py",
+    "exports/expression_types.py",
+    "exports/personal.py",
+    "exports/personal_words.py",
+    "exports/topic_schema.py",
+)
 
 #: The Spark catalog under which the job sees the AWS Glue Data Catalog.
 CATALOG: Final = "lake"

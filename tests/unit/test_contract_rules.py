@@ -92,9 +92,11 @@ def test_the_shipped_sales_deliver_no_readable_personal_data():
         "customer.email": "hash",
         "customer.name": "drop",
         "customer.phone": "hash",
+        "customer.region": "keep",
         "customer.registered_at": "generalise",
         "ship_to.street": "drop",
         "ship_to.postal_code": "generalise",
+        "ship_to.country": "keep",
     }
 
 
@@ -146,7 +148,7 @@ def test_the_shipped_sales_deliver_no_readable_personal_data():
         (AGGREGATE.replace('person_id = "person"', ""), "aggregate", "give exactly one of `person_id`"),
         (AGGREGATE + 'no_persons_because = "none"\n', "aggregate", "give exactly one of `person_id`"),
         (
-            AGGREGATE.replace('measure = "count(*)"', 'measure = "count(*)"\npersonal = { treatment = "keep", reason = "r" }'),
+            AGGREGATE.replace('measure = "count(*)"', 'measure = "count(*)"\npersonal = { treatment = "drop" }'),
             "column[2].personal",
             "a measure is computed from many rows",
         ),

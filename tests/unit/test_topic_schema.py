@@ -28,7 +28,7 @@ def schema(*fields, **more) -> TopicSchema:
 
 
 def personal(found: TopicSchema) -> set[str]:
-    return {one.path for one in found.fields.values() if one.personal}
+    return {path for path, finding in found.personal.items() if not finding.only_as_text}
 
 
 def kinds(found: TopicSchema) -> dict[str, str]:
@@ -175,8 +175,8 @@ def test_a_personal_word_inside_a_name_needs_no_tag(name):
 def test_a_record_or_an_array_can_have_a_personal_name():
     place = record(field("city", "string"), name="Place")
     found = schema(field("home_address", place), field("phoneNumbers", {"type": "array", "items": "string"}))
-    assert personal(found) == {"home_address", "phoneNumbers", "phoneNumbers[]"}
-    assert found.personal_below("home_address.city") == ["home_address"]
+    assert personal(found) == {"home_address", "home_address.city", "phoneNumbers", "phoneNumbers[]"}
+    assert found.personal_below("home_address.city") == ["home_address", "home_address.city"]
 
 
 @pytest.mark.parametrize(
@@ -212,14 +212,16 @@ def test_what_a_value_contains():
         field("either", ["Person", "Item"]),
         field("person_count", "int"),
     )
-    assert found.personal_below("person") == ["person.email"]
+    assert found.personal_below("person") == ["person.email", "person.region"]
+    assert found.personal_below("person", as_text=False) == ["person.email"]
     assert found.personal_below("person.email") == ["person.email"]
-    assert found.personal_below("person.region") == []
+    assert found.personal_below("person.region") == ["person.region"]
+    assert found.personal_below("person.region", as_text=False) == []
     assert found.personal_below("person_count") == []
     assert found.personal_below("items") == found.personal_below("items[]") == ["items[].note"]
     assert found.personal_below("items[].count") == []
-    assert found.personal_below("people") == ["people{}.email"]
-    assert found.personal_below("either") == ["either.Person.email", "either.Item.note"]
+    assert found.personal_below("people", as_text=False) == ["people{}.email"]
+    assert found.personal_below("either", as_text=False) == ["either.Person.email", "either.Item.note"]
 
 
 @pytest.mark.parametrize(

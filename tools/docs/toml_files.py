@@ -12,11 +12,11 @@ import attrs
 import deployments.rules
 import exports.contract_rules
 from deployments.model import Deployment
+from exports import personal_words
 from exports.contract import Contract
 from exports.expressions import AGGREGATE, CLOCK_WORDS, KAFKA_FIELDS, SCALAR, WINDOW_FIELDS
 from exports.toml_model import default_of, is_map, is_optional, setting_name, settings
 from exports.toml_schema import json_schema
-from exports.topic_schema import PERSONAL_TEXTS, PERSONAL_VALUES
 from tools.docs import markdown
 from tools.docs.markdown import code
 
@@ -31,7 +31,8 @@ _CONTRACT_RULES: Final = {
     "gaps_can_be_told": "`delivery.null_text` isn't a valid value of any column whose type isn't text. "
     "A file whose only column is nullable needs a `null_text` that isn't empty.",
     "personal_is_complete": "`personal` has the keys that its treatment needs, no others, and the column's type is what the "
-    "treatment leaves (see [Treatments of personal data](#treatments-of-personal-data)). A measure has no `personal`.",
+    "treatment leaves (see [Treatments of personal data](#treatments-of-personal-data)). The only "
+    "treatment of a measure is `keep`.",
     "aggregate_is_whole": "A measure needs `[aggregate]`, and `[aggregate]` needs at least one measure and one other column. "
     "It has exactly one of `person_id` and `no_persons_because`. A table that is kept has columns `window`, `window_start`, "
     "`window_end` and `run_id` of its own, so no other column has these names.",
@@ -70,11 +71,35 @@ _SPELLINGS = [
 ]
 _PERSONAL_FIELDS: Final = """\
 If a column is computed from a personal field, it needs `personal`: `lakeferry export check`, `lakeferry demo` and the deployment
-refuse it otherwise. A field is personal if the topic's schema has the tag `"confluent:tags": ["PII"]` on it, or if its name
-contains one of these words, in snake_case or camelCase, singular or plural:"""
+refuse it otherwise. A field is personal
+
+- if the topic's schema has the tag `"confluent:tags": ["PII"]` on the field or on what contains it
+- if its name contains one of the words below, in snake_case or camelCase, singular or plural, with or without underscores. A word
+  doesn't count if one follows that says something about the value, as in `email_status` or `phone_count`
+- if its name joins a person with what belongs to one, like `customer_name`, `userId` or `nom_client`
+- if it stands in a record about a person or an address, and its name is a part of one, like `customer.name` or
+  `ship_to.city`. The nearest record counts whose name, or whose type's name, says what it describes; for fields of the topic's
+  own record, the topic and the record's type. `customer.product.name` isn't personal
+- if a Flink statement of the project copies it from a personal field ([Export a topic that Flink
+  creates](../how-to/add-a-topic.md#export-a-topic-that-flink-creates))
+
+Besides, **a text in or below a record that has a personal field** is personal where a column delivers it as text. In the topic's
+own record, only comments and exact places (postal codes, coordinates) are meant, unless the topic is about people, like
+`customers`: otherwise each flat topic with one personal field would need a decision for each state, code and unit."""
 _NOT_PERSONAL: Final = """\
-All fields of a personal record are personal. A boolean, an enum or a name that ends in `address_id` is not, unless it has the
-tag. If a field only seems to be personal, give its column `personal = { treatment = "keep", reason = "…" }`."""
+All fields of a personal record are personal. A boolean, an enum (except of the traits above) or a name that ends in `address_id`
+is not, unless it has the tag. If a field only seems to be personal, or if its values identify nobody, give its column `personal =
+{ treatment = "keep", reason = "…" }`. A measure can have no other treatment."""
+_WORDS: Final = (
+    ("of fields of any type", personal_words.VALUES),
+    ("of texts, bytes and records", (*personal_words.TEXTS, *personal_words.ADDRESSES)),
+    ("of texts and enums", personal_words.TRAITS),
+    ("of people", personal_words.PERSONS),
+    ("of what belongs to a person", (*personal_words.OF_PERSON_VALUES, *personal_words.OF_PERSON_TEXTS)),
+    ("of records about an address", personal_words.PLACES_OF_PERSONS),
+    ("of what belongs to an address", personal_words.OF_ADDRESS_TEXTS),
+    ("of comments and exact places", (*personal_words.FREE_TEXTS, *personal_words.EXACT_PLACES)),
+)
 _CONTRACT_INTRO: Final = """\
 A contract is one TOML file. Columns that it doesn't name are never delivered. `lakeferry export check FILE` reports all mistakes
 at once, by key and line. Editors with [Taplo](https://taplo.tamasfe.dev) check while you type: the first line of a contract may
@@ -162,13 +187,13 @@ def contract_page() -> str:
         ["`treatment`", "other keys", "column's `type`", "what is left"], [(code(one[0]), *one[1:]) for one in _TREATMENTS]
     )
     spellings = markdown.table(["`kind`", "how spellings of a value are normalised before hashing"], _SPELLINGS)
+    words = markdown.table(["words", ""], [(what, ", ".join(sorted(set(listed)))) for what, listed in _WORDS])
     return markdown.page(
         "Export contract",
         _CONTRACT_INTRO,
         *_sections(Contract, "", "The file"),
         f"## Rules beyond single keys\n\n{rules}",
-        f"## Fields with personal data\n\n{_PERSONAL_FIELDS}\n\n- {', '.join(PERSONAL_VALUES)}\n"
-        f"- of a field that is neither a number nor a time, also: {', '.join(PERSONAL_TEXTS)}\n\n{_NOT_PERSONAL}",
+        f"## Fields with personal data\n\n{_PERSONAL_FIELDS}\n\n{_NOT_PERSONAL}\n\n{words}",
         f"## Treatments of personal data\n\n{treatments}\n\nText that isn't ASCII is brought to Unicode's NFKC form first.\n\n"
         f"{spellings}",
     )
