@@ -189,7 +189,7 @@ def exports_match_topics(deployment: Deployment, sources: Sources) -> Iterator[F
             )
         elif topic and not (topic.tableflow and topic.tableflow.in_glue):
             yield f"exports[{index}].contract", f"{export.contract} reads {topic.name}, which is not a table in Glue"
-        yield from ((f"exports[{index}].contract", message) for message in _mistakes(export.contract, topic, sources))
+        yield from ((f"exports[{index}].contract", message) for message in _mistakes(export.contract, topic, deployment, sources))
         if plain and export.keep_days <= plain.window.restate_for_days:
             # A window without its files counts as damaged, and each run would publish it again.
             yield (
@@ -318,10 +318,13 @@ def _not_shown(deployment: Deployment, table: Tableflow) -> Iterator[str]:
         yield "Tableflow may write equality deletes to a table of upserts, and Snowflake can't read those"
 
 
-def _mistakes(contract: str, topic: Topic | None, sources: Sources) -> Iterator[str]:
+def _mistakes(contract: str, topic: Topic | None, deployment: Deployment, sources: Sources) -> Iterator[str]:
     """Yield the mistakes of a contract's file. It is checked against the topic's schema if that can be read."""
+    from deployments import flink_origins  # noqa: PLC0415 - importing sqlglot takes a while, and not every command has exports
+
     try:
         schema = sources.schema(topic) if topic else None
+        schema = flink_origins.with_origins(schema, sources, deployment) if schema else None
     except Missing:
         schema = None
     if topic and topic.tableflow and schema is None:

@@ -27,6 +27,12 @@ _TABLE: Final = re.compile(
 #: How many partitions a statement's topic has, and how many without such a clause (Confluent's "Flink SQL Examples").
 _BUCKETS: Final = re.compile(r"\bINTO\s+(\d+)\s+BUCKETS\b", re.IGNORECASE)
 _DEFAULT_BUCKETS: Final = 6
+#: The same for the table that a statement inserts into.
+_INSERT: Final = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*+INSERT\s+(?:INTO|OVERWRITE)\s+"
+    r"(?:(?:`[^`]+`|\w+)\.){0,2}(?:`([^`]+)`|(\w+))(?=[\s(;]|--|/\*|$)",
+    re.IGNORECASE | re.DOTALL,
+)
 _OPTION: Final = re.compile(r"'(changelog\.mode|kafka\.cleanup-policy)'\s*=\s*'([^']*)'")
 
 
@@ -38,7 +44,9 @@ class Missing(Exception):
 class StatementText:
     """`table` is the table that create.sql creates, "" where that can't be read.
 
-    `options` are those of its options that decide how Tableflow writes the topic, and `partitions` is the number of the topic's.
+    `options` are those of its options that decide how Tableflow writes the topic. `partitions` is the number of the topic's
+    partitions. `inserts_into` is the table that it fills
+    without creating it, "" if there is none.
     """
 
     create: str
@@ -47,6 +55,7 @@ class StatementText:
     table: str
     options: dict[str, str]
     partitions: int
+    inserts_into: str = ""
 
 
 @attrs.frozen
@@ -121,6 +130,7 @@ def _statement(folder: Path) -> StatementText:
         undo=texts["undo.sql"],
         properties={name: str(value) for name, value in properties.items()},
         table=next(filter(None, table.groups())) if (table := _TABLE.match(texts["create.sql"])) else "",
+        inserts_into=next(filter(None, into.groups())) if (into := _INSERT.match(texts["create.sql"])) else "",
         options=dict(_OPTION.findall(texts["create.sql"])),
         partitions=int(buckets[1]) if (buckets := _BUCKETS.search(texts["create.sql"])) else _DEFAULT_BUCKETS,
     )

@@ -66,7 +66,7 @@ class TopicSchema:
         return [
             found
             for found, finding in self.personal.items()
-            if (as_text or not finding.only_as_text) and (_inside(found, path) or _inside(path, found))
+            if (as_text or not finding.only_as_text) and (is_inside(found, path) or is_inside(path, found))
         ]
 
 
@@ -165,5 +165,6 @@ def _branch(schema: Any) -> str:
     return str(name).rpartition(".")[2]
 
 
-def _inside(path: str, outer: str) -> bool:
+def is_inside(path: str, outer: str) -> bool:
+    """Return whether the path is that of the field `outer` or of something in it."""
     return path == outer or path.startswith((f"{outer}.", f"{outer}[]", f"{outer}{{}}"))

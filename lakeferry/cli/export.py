@@ -106,6 +106,8 @@ def check(
     schema: Annotated[Path | None, typer.Option(help="The Avro schema of its topic. Default: the shipped one.")] = None,
 ) -> Mapping[str, Any]:
     """Check a contract: report all mistakes at once, by key and line."""
+    from deployments.flink_origins import with_origins
+    from deployments.sources import Sources
     from exports import check as checks
     from exports import contracts, topic_schema
     from exports.toml_model import BadFile
@@ -119,7 +121,8 @@ def check(
         raise CommandFailed("EXP-CONTRACT", f"there is no file {file}", hint)
     try:
         topic = _topic(file) or contracts.load(str(file)).source.topic
-        contract = checks.check_file(file, topic_schema.load(schema or _shipped_schema(topic), topic))
+        fields = with_origins(topic_schema.load(schema or _shipped_schema(topic), topic), Sources())
+        contract = checks.check_file(file, fields)
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         raise CommandFailed("EXP-CONTRACT", str(bad), "Correct the contract", details=mistakes) from None

@@ -16,6 +16,8 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.glue import GlueCatalog
 from pyspark.sql import SparkSession
 
+from deployments.flink_origins import with_origins
+from deployments.sources import Sources
 from exports import check, contracts, topic_schema
 from exports.contract import Contract
 from exports.toml_model import BadFile
@@ -147,6 +149,7 @@ def _contracts(options: DemoOptions, sources: dict[str, Source]) -> dict[str, Co
             contract = contracts.load(name)
             if contract.source.topic in sources:
                 schema = topic_schema.from_avro(sources[contract.source.topic].topic.schema, contract.source.topic)
+                schema = with_origins(schema, Sources())
                 file = Path(name) if name.endswith(".toml") else ROOT / "exports" / f"{name}.toml"
                 chosen[name] = check.check_file(file, schema)
             elif options.export:

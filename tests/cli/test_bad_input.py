@@ -172,3 +172,34 @@ def test_exports_are_listed():
 def test_an_option_that_does_not_exist_is_wrong_input():
     answer = lakeferry("export", "run", "weekly_sales", "--asof", "x")
     assert (answer.exit_code, answer.stdout) == (2, "")
+
+
+FLAT = topic_of(("userid", "string"), ("gender", "string"), ("status", "string"), name="store_orders_flat", key="order")
+FLAT_CONTRACT = contract(
+    *(column(name) for name in ("status", "userid", "gender")),
+    source={"topic": "store_orders_flat", "event_time": "at"},
+    deduplicate=None,
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "check", "flat.toml", "--schema", "flat.avsc"),
+        ("demo", "--events", "flat.jsonl", "--topic", FLAT.name, "--schema", "flat.avsc", "--export", "flat.toml"),
+    ],
+    ids=["export check", "demo"],
+)
+def test_what_a_flink_statement_copies_from_tagged_fields_needs_a_treatment(files, words):
+    """The schema that Flink derives has no tags: those of the statement's source count."""
+    (files / "flat.avsc").write_text(json.dumps(FLAT.schema))
+    (files / "flat.toml").write_text(FLAT_CONTRACT)
+    event = {"order": "1", "at": "2024-03-04T00:00:00Z", "userid": "u", "gender": "x", "status": "s"}
+    (files / "flat.jsonl").write_text(json.dumps(event) + "\n")
+    answer = lakeferry(*words, "--json")
+    document = json.loads(answer.stdout)
+    assert (answer.exit_code, document["code"]) == (2, "EXP-CONTRACT")
+    for name in ("userid", "gender"):
+        source = f"flink/store_orders_flat/create.sql computes it from store_orders.customer.{name}"
+        assert f"{name} contains personal data ({name}: {source}, which is personal)" in document["message"]
+    assert "status contains" not in document["message"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import json
 import re
 import shutil
 import string
@@ -592,3 +593,48 @@ def test_files_must_be_kept_longer_than_windows_are_published_again(tmp_path):
     for days, wrong in ((90, ["exports[0].keep_days"]), (91, [])):
         deployment = check.parse(changed(('contract = "daily_trades"', kept.format(days))), name="x").deployment
         assert [key for key, _ in exports_match_topics(deployment, Sources(tmp_path))] == wrong
+
+
+FLAT_ORDERS = """
+[[topics]]
+name = "store_orders"
+datagen = "schema"
+
+[[topics]]
+name = "store_orders_flat"
+statement = "store_orders_flat"
+tableflow = {}
+
+[[statements]]
+name = "store_orders_flat"
+
+[[exports]]
+contract = "daily_flat_orders"
+cron = "15 1 * * ? *"
+zone = "America/New_York"
+recipients = ["analysts@example.com"]
+"""
+
+
+def test_an_export_of_a_topic_that_flink_fills_with_tagged_fields_needs_treatments(root, tmp_path):
+    """The schema that Flink derives has no tags: those of the statement's source count."""
+    shutil.copytree(root, tmp_path / "project")
+    folder = tmp_path / "project"
+    fields = [{"name": name, "type": ["null", "string"]} for name in ("userid", "gender", "status")]
+    derived = {"type": "record", "name": "store_orders_flat_value", "fields": fields}
+    (folder / "topics" / "store_orders_flat.avsc").write_text(json.dumps(derived))
+    daily = (ROOT / "exports" / "daily_trades.toml").read_text()
+    text = (
+        daily[: daily.index("[[column]]")]
+        .replace("daily_trades", "daily_flat_orders")
+        .replace("stock_trades", "store_orders_flat")
+    )
+    column = '[[column]]\nname = "{0}"\ntype = "text"\ntitle = "T"\ndescription = "D."\n{1}\n'
+    columns = "".join(column.format(name, "nullable = true") for name in ("userid", "gender", "status"))
+    contract = folder / "exports" / "daily_flat_orders.toml"
+    contract.write_text(text + columns + '[delivery]\norder_by = ["status"]\n')
+    found = mistakes(DEV + FLAT_ORDERS, folder)["exports[1].contract"].splitlines()
+    assert [line.partition(": ")[2].partition(" contains personal data")[0] for line in found] == ["userid", "gender"]
+    dropped = "".join(column.format(name, 'personal = { treatment = "drop" }') for name in ("userid", "gender"))
+    contract.write_text(text + dropped + column.format("status", "") + '[delivery]\norder_by = ["status"]\n')
+    assert check.parse(DEV + FLAT_ORDERS, name="dev.toml", root=folder)
