@@ -45,8 +45,7 @@ class StatementText:
     """`table` is the table that create.sql creates, "" where that can't be read.
 
     `options` are those of its options that decide how Tableflow writes the topic. `partitions` is the number of the topic's
-    partitions. `inserts_into` is the table that it fills
-    without creating it, "" if there is none.
+    partitions. `inserts_into` is the table that it fills without creating it, "" if there is none.
     """
 
     create: str
