@@ -11,6 +11,7 @@ import attrs
 from deployments import lineage
 from deployments.model import Deployment, Topic
 from deployments.sources import Missing, Sources, StatementText
+from exports.avro_schema import Type
 from exports.personal import Finding
 from exports.topic_schema import BadSchema, Field, TopicSchema
 from exports.topic_schema import load as load_schema
@@ -99,4 +100,4 @@ class FlinkOrigins:
         if not writers:
             raise lineage.Unknown(f"no file has the schema of {topic}")
         names = [name for text in writers.values() for name in self._columns(text, (*above, topic))]
-        return TopicSchema(topic, {name: Field(name, "string", tagged=False) for name in names})
+        return TopicSchema(topic, Type("record"), {name: Field(name, "string", tagged=False) for name in names})

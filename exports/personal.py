@@ -64,14 +64,14 @@ def split_words(name: str) -> list[str]:
 
 def parent_of(path: str) -> str:
     """Return the path of what contains the field, "" for a field of the topic's own record."""
-    for ending in ("[]", "{}"):
+    for ending in ("[]", "{}", "{key}"):
         if path.endswith(ending):
             return path.removesuffix(ending)
     return path.rpartition(".")[0]
 
 
 def _own_name(path: str) -> str:
-    return re.sub(r"(\[\]|\{\})+$", "", path).rpartition(".")[2]
+    return re.sub(r"(\[\]|\{(key)?\})+$", "", path).rpartition(".")[2]
 
 
 def _why_personal(

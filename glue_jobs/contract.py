@@ -21,6 +21,7 @@ JAVA_VERSION: Final = 17
 CODE: Final = (".py", ".j2", ".css")
 #: Modules that only authors of contracts and schemas need. They import parsers that the job and Lambda functions don't have.
 NOT_SHIPPED: Final = (
+    "exports/avro_schema.py",
     "exports/check.py",
     "exports/expression_types.py",
     "exports/personal.py",

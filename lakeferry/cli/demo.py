@@ -31,6 +31,9 @@ def demo(
     ] = None,
     topic: Annotated[str | None, typer.Option(help="The topic that the events belong to.")] = None,
     schema: Annotated[Path | None, typer.Option(help="The Avro schema of a topic of your own.")] = None,
+    ignore_unknown_fields: Annotated[
+        bool, typer.Option("--ignore-unknown-fields", help="Leave out fields of the events that the schema doesn't have.")
+    ] = False,
     export: Annotated[
         str | None, typer.Option(help="Run only this export: the name of a shipped contract, or the path of your own.")
     ] = None,
@@ -46,5 +49,14 @@ def demo(
     from lakeferry.local import demo as demos
 
     moment = parse_time("--as-of", as_of) if as_of is not None else None
-    options = demos.DemoOptions(events=events, topic=topic, schema=schema, export=export, as_of=moment, out=out, master=master)
+    options = demos.DemoOptions(
+        events=events,
+        topic=topic,
+        schema=schema,
+        ignore_unknown_fields=ignore_unknown_fields,
+        export=export,
+        as_of=moment,
+        out=out,
+        master=master,
+    )
     return demos.demo(call.output, options)

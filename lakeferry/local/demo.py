@@ -52,6 +52,7 @@ class DemoOptions:
     events: Path | None
     topic: str | None
     schema: Path | None
+    ignore_unknown_fields: bool
     export: str | None
     as_of: datetime | None
     out: Path
@@ -114,14 +115,17 @@ def _read_events(options: DemoOptions) -> dict[str, Source]:
         raise CommandFailed("DEMO-TOPIC", "--events and --topic go together")
     try:
         topic = load_topic(_schema_file(options, options.topic), options.topic)
-        values = read_json_lines(options.events, topic)
+        values = read_json_lines(options.events, topic, ignore_unknown=options.ignore_unknown_fields)
     except OSError as error:
         message = f"{options.events} can't be read: {error.strerror}"
         raise CommandFailed("DEMO-FILE", message) from None
     except SchemaError as error:
         raise CommandFailed("DEMO-SCHEMA", str(error), "Give a valid Avro schema with --schema FILE") from None
     except EventsError as error:
-        hint = "Correct these lines; nothing was written. The format, and how to convert CSV: docs/how-to/try-your-own-events.md"
+        hint = (
+            "Correct them and run the command again; --ignore-unknown-fields leaves out fields that the schema doesn't have. The "
+            "format, and how to convert CSV: docs/how-to/try-your-own-events.md"
+        )
         raise CommandFailed("DEMO-EVENTS", str(error), hint) from None
     if not values:
         raise CommandFailed("DEMO-EVENTS", f"{options.events} has no events", "Give at least one line")

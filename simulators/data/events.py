@@ -1,7 +1,8 @@
 """Reads a user's own events, JSON Lines that follow a topic's schema, as records of the topic.
 
-The whole file is checked before anything is written. The first 20 mistakes are reported with line, field and problem, the
-others are counted. Files may be gzipped; a byte order mark, blank lines and Windows line endings are allowed.
+The whole file is checked before anything is written. Mistakes of one kind in one field are reported once, with the first line
+and their number; after 20 kinds, the others are counted. Files may be gzipped; a byte order mark, blank lines and Windows line
+endings are allowed.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import decimal
 import gzip
 import json
+import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,6 +27,10 @@ _MISTAKES_SHOWN: Final = 20
 _GZIP: Final = b"\x1f\x8b"
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+#: How an index, a key, a number or a quoted value is written in a path or a problem.
+_VARIES: Final = re.compile(r"\[\d+\]|\{'.*?'\}|'.*'|-?\d[\d.Ee+-]*|0x[0-9a-f]+")
+#: How many bytes at the beginning of a file show whether it is text.
+_SNIFFED: Final = 1_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
@@ -40,15 +46,24 @@ class Mistake(NamedTuple):
         field = f", field {self.path}" if self.path else ""
         return f"line {self.line}{field}: {self.problem}"
 
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Return the field, without indexes, and the problem, without the value."""
+        return _VARIES.sub("", self.path), _VARIES.sub("", self.problem.partition(", found")[0])
+
 
 class EventsError(Exception):
-    """Mistakes in a file of events."""
+    """Mistakes in a file of events: the first one of each kind, and how many there are of this kind."""
 
-    def __init__(self, file: str, mistakes: list[Mistake], more: int = 0) -> None:
-        self.mistakes, self.more = mistakes, more
-        lines = [f"{file}: nothing was written, since some events can't be read. Correct them and run again"]
-        lines += [f"  {each}" for each in mistakes]
+    def __init__(self, file: str, mistakes: Mapping[Mistake, int], more: int = 0) -> None:
+        self.mistakes, self.more = list(mistakes), more
+        lines = [f"{file}: some events can't be read, so nothing was written:"]
+        lines += [f"  {mistake}{_more_like_it(count)}" for mistake, count in mistakes.items()]
         super().__init__("\n".join(lines + [f"  and {more} more"] * bool(more)))
+
+
+def _more_like_it(count: int) -> str:
+    return f" (and {count - 1} more like it)" if count > 1 else ""
 
 
 class _RefusedError(ValueError):
@@ -56,28 +71,36 @@ class _RefusedError(ValueError):
 
 
 class Mistakes:
-    """Keeps the first 20 mistakes and counts the others."""
+    """Keeps the first mistake of each of 20 kinds and counts the others."""
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._mistakes: list[Mistake] = []
+        self._first: dict[tuple[str, str], Mistake] = {}
+        self._counts: dict[Mistake, int] = {}
         self._more = 0
 
     def add(self, line: int, path: str, problem: str) -> None:
-        if len(self._mistakes) < _MISTAKES_SHOWN:
-            self._mistakes.append(Mistake(line, path, problem))
+        mistake = Mistake(line, path, problem)
+        if mistake.kind in self._first:
+            self._counts[self._first[mistake.kind]] += 1
+        elif len(self._first) < _MISTAKES_SHOWN:
+            self._first[mistake.kind] = mistake
+            self._counts[mistake] = 1
         else:
             self._more += 1
 
     def settle(self) -> None:
         """Raise EventsError if there are any mistakes."""
-        if self._mistakes:
-            raise EventsError(self._file, self._mistakes, self._more)
+        if self._counts:
+            raise EventsError(self._file, self._counts, self._more)
 
 
-def read_json_lines(file: Path, topic: Topic) -> list[dict[str, Any]]:
-    """Return the values of all lines, as Avro values of the topic's schema. Raises EventsError, and OSError."""
-    mistakes, decode = Mistakes(file.name), decoder(topic.root)
+def read_json_lines(file: Path, topic: Topic, *, ignore_unknown: bool = False) -> list[dict[str, Any]]:
+    """Return the values of all lines, as Avro values of the topic's schema. Raises EventsError, and OSError.
+
+    With `ignore_unknown`, fields that the schema doesn't have are left out.
+    """
+    mistakes, decode = Mistakes(file.name), decoder(topic.root, ignore_unknown)
     values = []
     for number, line in text_lines(file, mistakes):
         parsed = _parsed(line, partial(mistakes.add, number, "")) if line.strip() else None
@@ -99,6 +122,9 @@ def text_lines(file: Path, mistakes: Mistakes) -> Iterator[tuple[int, str]]:
     with _opened(file) as stream:
         try:
             for number, raw in enumerate(stream, start=1):
+                if number == 1 and (problem := _why_no_text(raw)):
+                    mistakes.add(number, "", problem)
+                    return
                 line = _decoded(raw.removeprefix(_BOM) if number == 1 else raw, partial(mistakes.add, number, ""))
                 if line is not None:
                     yield number, line
@@ -122,8 +148,19 @@ def _decoded(raw: bytes, report: Callable[[str], None]) -> str | None:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        utf16 = " The file looks like UTF-16." if raw.startswith(_UTF16) else ""
-        report(f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8.{utf16} Save the file as UTF-8")
+        report(f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8. Save the file as UTF-8")
+    return None
+
+
+def _why_no_text(first_line: bytes) -> str | None:
+    """Return why the file can't be read as text at all, or None."""
+    if first_line.startswith(_UTF16):
+        return "the file is text in UTF-16. Save it as UTF-8"
+    if b"\0" in first_line:
+        return "the file is not text: it has zero bytes. Give JSON Lines, plain or gzipped"
+    control = sum(byte < 32 and byte not in b"\t\r\n" for byte in first_line[:_SNIFFED])
+    if control > len(first_line[:_SNIFFED]) / 10:
+        return "the file is not text. Give JSON Lines, plain or gzipped"
     return None
 
 
@@ -142,7 +179,8 @@ def _parsed(line: str, report: Callable[[str], None]) -> Any:
     else:
         if isinstance(value, dict):
             return value
-        report(f"expected one event as a JSON object, found {shown(value)}")
+        array = ". To give each item of an array a line of its own, use jq -c '.[]'" if isinstance(value, list) else ""
+        report(f"expected one event as a JSON object, found {shown(value)}{array}")
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import io
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
@@ -13,7 +12,7 @@ import pyarrow as pa
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import Schema, sanitize_column_names
 
-from simulators.tableflow.avro import Array, Map, Node, Struct, Union
+from simulators.tableflow.avro import Array, Map, Node, Struct, Union, parse
 from simulators.tableflow.kafka import Record
 from simulators.tableflow.layout import KEY_COLUMN, METADATA, Naming, has_key_column, metadata_column
 from simulators.tableflow.topic import Topic
@@ -74,7 +73,7 @@ def _metadata_array(name: str, records: Sequence[Record], kind: pa.DataType, top
 
 
 def _encoded(topic: Topic, records: Sequence[Record], schema_id: int) -> list[bytes | None]:
-    schema = fastavro.parse_schema(copy.deepcopy(dict(topic.schema)))
+    schema = parse(topic.schema)
     prefix = _MAGIC + schema_id.to_bytes(4, "big")
     return [None if each.value is None else _encode(schema, each.value, prefix) for each in records]
 
@@ -94,9 +93,8 @@ def _converter(node: Node) -> Convert | None:
     match node:
         case Array(items):
             return _array_converter(items)
-        case Map(values):
-            inner = _converter(values) or _same
-            return _nullable(lambda pairs: [(key, inner(each)) for key, each in pairs.items()])
+        case Map():
+            return _map_converter(node)
         case Struct():
             return _struct_converter(node)
         case Union():
@@ -109,6 +107,14 @@ def _array_converter(items: Node) -> Convert | None:
     if inner is None:
         return None
     return _nullable(lambda values: [inner(each) for each in values])
+
+
+def _map_converter(node: Map) -> Convert:
+    convert = _converter(node.values) or _same
+    if node.entry is None:
+        return _nullable(lambda pairs: [(key, convert(value)) for key, value in pairs.items()])
+    convert_key = _converter(node.entry["key"]) or _same
+    return _nullable(lambda entries: [(convert_key(entry["key"]), convert(entry["value"])) for entry in entries])
 
 
 def _struct_converter(struct: Struct) -> Convert | None:

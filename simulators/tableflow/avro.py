@@ -1,7 +1,8 @@
 """Resolves a topic's Avro schema: looks up named types, makes unions with null nullable, and recognises logical types.
 
-The names of union branches, and the refusal of recursive types and of null as the only type, follow Confluent's public
-AvroToLogicalTypeConverter (repository confluentinc/schema-registry), which says more than Tableflow's table of types.
+What becomes a decimal, a map or a branch of a union, the names of branches, and the refusal of recursive types and of null as
+the only type follow Confluent's public AvroToLogicalTypeConverter (repository confluentinc/schema-registry), which says more
+than Tableflow's table of types. What makes a schema valid follows the Avro specification.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from typing import Any, Final
 import fastavro
 
 _PRIMITIVES: Final = ("boolean", "int", "long", "float", "double", "bytes", "string")
+_RECORDS: Final = ("record", "error")
+_NAMED: Final = (*_RECORDS, "enum", "fixed")
+_TYPES: Final = ("null", *_PRIMITIVES, *_NAMED, "array", "map")
+_NANOS: Final = ("timestamp-nanos", "local-timestamp-nanos")
+#: The logical types of each Avro type. The Avro specification: one that is unknown, or that doesn't fit its type, is ignored.
 _LOGICAL: Final = {
     "int": ("date", "time-millis"),
     "long": (
@@ -23,55 +29,68 @@ _LOGICAL: Final = {
         "timestamp-micros",
         "local-timestamp-millis",
         "local-timestamp-micros",
+        *_NANOS,
     ),
     "string": ("uuid",),
+    "bytes": ("decimal",),
+    "fixed": ("decimal",),
+    "array": ("map",),
 }
-_NANOS: Final = ("timestamp-nanos", "local-timestamp-nanos")
 _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAMES: Final = "Avro takes letters, digits and '_' in a name, and no digit at its start"
 _MAX_PRECISION: Final = 38
+#: The precision that Confluent's converter takes if the schema has none.
+_DEFAULT_PRECISION: Final = 10
+#: The record with which Kafka Connect encodes a map whose keys aren't text, as an array.
+_MAP_ENTRY: Final = "io.confluent.connect.avro.MapEntry"
 
 
 class SchemaError(Exception):
     """A schema that can't become a table. The message says which part, why, and what to do."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Nullable:
+    """`branch` is the name in Avro's JSON encoding of a type that is in a union with null only."""
+
+    nullable: bool = False
+    branch: str = ""
+
+
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(_Nullable):
     """`kind` is the logical type, or the Avro primitive if there is none."""
 
     kind: str
-    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(_Nullable):
     size: int
-    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Decimal:
+class Decimal(_Nullable):
     precision: int
     scale: int
-    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Enum:
+class Enum(_Nullable):
     symbols: tuple[str, ...]
-    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class Array(_Nullable):
     items: Node
-    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class Map(_Nullable):
+    """`entry` is the record of a key and a value if Avro has the map as an array of records; otherwise keys are text."""
+
     values: Node
-    nullable: bool = False
+    entry: Struct | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +102,18 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Struct:
+class Struct(_Nullable):
     fields: tuple[Field, ...]
-    nullable: bool = False
 
     def __getitem__(self, name: str) -> Node:
         return next(each.node for each in self.fields if each.name == name)
 
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class Union(_Nullable):
     """A union of several types besides null; a value is the pair of a branch's Avro name and the bare value."""
 
     branches: tuple[Branch, ...]
-    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +131,47 @@ Node = Scalar | Fixed | Decimal | Enum | Array | Map | Struct | Union
 def resolve(schema: Mapping[str, Any]) -> Struct:
     """Resolve the schema. Raises SchemaError, which names the field, if it isn't valid Avro or can't become a table."""
     try:
-        # fastavro modifies its argument
-        parsed = fastavro.parse_schema(copy.deepcopy(dict(schema)), _write_hint=False)
-    except (fastavro.schema.SchemaParseException, fastavro.schema.UnknownType, KeyError, ValueError) as error:
+        parsed = parse(schema)
+    except RecursionError:
+        raise SchemaError("not a valid Avro schema: it is nested too deep") from None
+    except (fastavro.schema.SchemaParseException, AttributeError, KeyError, TypeError, ValueError) as error:
         raise SchemaError(f"not a valid Avro schema: {type(error).__name__} {error}") from error
     root = _Resolver().node(parsed, ())
     if not isinstance(root, Struct):
         raise SchemaError("a topic's value must be a record at the top, so that its fields can be columns")
     return root
+
+
+def parse(schema: Mapping[str, Any]) -> Any:
+    """Return the schema as fastavro reads and writes values with it. Raises exceptions of fastavro, and SchemaError."""
+    # fastavro modifies its argument
+    return fastavro.parse_schema(_normal(copy.deepcopy(dict(schema))), _write_hint=False)
+
+
+def _normal(schema: Any) -> Any:
+    """Return the schema with plain types in the place of objects that only wrap one, and without ineffective logical types."""
+    if isinstance(schema, list):
+        return [_normal(branch) for branch in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kind = schema["type"]
+    if not isinstance(kind, str) or kind not in _TYPES:
+        return _normal(kind)
+    schema = schema | {key: _normal(schema[key]) for key in ("items", "values") if key in schema}
+    if kind in _RECORDS:
+        schema["fields"] = [field | {"type": _normal(field["type"])} for field in schema["fields"]]
+    logical = str(schema.pop("logicalType", None)).lower()
+    if logical not in _LOGICAL.get(kind, ()):
+        return schema
+    if logical == "decimal" and schema.get("precision") is None:
+        schema["precision"] = _DEFAULT_PRECISION
+    if logical == "decimal" and not _is_whole(schema.get("scale")):
+        schema["scale"] = 0
+    return schema | {"logicalType": logical}
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 class _Resolver:
@@ -134,9 +184,9 @@ class _Resolver:
             return self._union(schema, path)
         if isinstance(schema, str):
             schema = self._named.get(schema, {"type": schema})
-        if not isinstance(schema["type"], str):
-            return self.node(schema["type"], path)
         if "name" in schema:
+            if not all(map(_AVRO_NAME.fullmatch, schema["name"].split("."))):
+                raise _refused(path, f"{schema['name']} is no name of a type: {_NAMES}")
             self._named[schema["name"]] = schema
         return self._nested(schema, path) or _plain(schema, path)
 
@@ -145,19 +195,29 @@ class _Resolver:
             case "record" | "error":
                 return self._record(schema, path)
             case "array":
-                return Array(self.node(schema["items"], (*path, "[]")))
+                items = self.node(schema["items"], (*path, "[]"))
+                return _map(items, path) if self._is_map(schema) else Array(items)
             case "map":
                 return Map(self.node(schema["values"], (*path, "{}")))
         return None
+
+    def _is_map(self, array: Mapping[str, Any]) -> bool:
+        """Return whether an array is a map whose entries are records of a key and a value."""
+        items = array["items"]
+        entry = self._named.get(items) if isinstance(items, str) else items
+        if not isinstance(entry, dict) or entry["type"] not in _RECORDS:
+            return False
+        marked = entry.get("connect.internal.type") == "MapEntry" or array.get("logicalType") == "map"
+        return marked or entry["name"] == _MAP_ENTRY
 
     def _record(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Struct:
         name = schema["name"]
         if name in self._open:
             raise _refused(path, f"record {name} contains itself, and a table has no recursive types. Flatten it first")
         self._open.append(name)
-        fields = tuple(self._field(each, path) for each in schema["fields"])
+        fields = tuple(self._field(field, path) for field in schema["fields"])
         self._open.pop()
-        names = [each.name for each in fields]
+        names = [field.name for field in fields]
         if not fields or len(set(names)) < len(names):
             raise _refused(path, f"record {name} has no fields, or two of one name, and a table can have neither")
         return Struct(fields)
@@ -165,51 +225,77 @@ class _Resolver:
     def _field(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> Field:
         path = (*path, schema["name"])
         if not _AVRO_NAME.fullmatch(schema["name"]):
-            raise _refused(path, "Avro takes letters, digits and '_' in a name, and no digit at its start")
+            raise _refused(path, _NAMES)
         return Field(schema["name"], self.node(schema["type"], path), schema.get("default"), "default" in schema)
 
     def _union(self, schemas: list[Any], path: tuple[str, ...]) -> Node:
-        wanted = [each for each in schemas if _name_of(each) != "null"]
+        names = [_name_of(branch) for branch in schemas]
+        if len(set(names)) < len(names) or any(isinstance(branch, list) for branch in schemas):
+            raise _refused(path, "a union can't have another union in it, or two branches of one type")
+        wanted = [branch for branch in schemas if _name_of(branch) != "null"]
         nullable = len(wanted) < len(schemas)
         if not wanted:
             raise _refused(path, "the type is null alone, which no column can hold")
-        nodes = [self.node(each, path) for each in wanted]
+        nodes = [self.node(branch, path) for branch in wanted]
         if len(nodes) == 1:
-            return replace(nodes[0], nullable=nullable)
-        names = [_name_of(each) for each in wanted]
-        short = [name.rpartition(".")[2] for name in names]
-        columns = [one if short.count(one) == 1 else name for name, one in zip(names, short, strict=True)]
-        return Union(tuple(map(Branch, columns, names, nodes)), nullable)
+            return replace(nodes[0], nullable=nullable, branch=_name_of(wanted[0]))
+        names = [_name_of(branch) for branch in wanted]
+        columns = _branch_columns(names)
+        if len(set(columns)) < len(columns):
+            raise _refused(path, "two branches of the union get the same column name, and a table can't have both")
+        return Union(tuple(map(Branch, columns, names, nodes)), nullable=nullable)
+
+
+def _branch_columns(names: list[str]) -> list[str]:
+    """Return the columns of a union's branches: short names; those that several have are in full, with _ for each dot."""
+    short_names = [name.rpartition(".")[2] for name in names]
+    return [
+        short_name if short_names.count(short_name) == 1 else name.replace(".", "_")
+        for name, short_name in zip(names, short_names, strict=True)
+    ]
 
 
 def _name_of(schema: Any) -> str:
+    if isinstance(schema, list):
+        return "union"
     if isinstance(schema, str):
         return schema
-    return str(schema.get("name") or _name_of(schema["type"]))
+    return str(schema.get("name") or schema["type"])
+
+
+def _map(entry: Node, path: tuple[str, ...]) -> Map:
+    if not isinstance(entry, Struct) or sorted(field.name for field in entry.fields) != ["key", "value"]:
+        raise _refused(path, "the array encodes a map, and its items are not records of the fields key and value")
+    return Map(entry["value"], entry=entry)
 
 
 def _plain(schema: Mapping[str, Any], path: tuple[str, ...]) -> Node:
     kind, logical = schema["type"], schema.get("logicalType")
+    if logical in _NANOS:
+        raise _refused(path, f"{logical} needs Iceberg format 3, and Tableflow writes format 2. Use microseconds")
     match kind:
         case "enum":
             return Enum(tuple(schema["symbols"]))
         case "bytes" | "fixed" if logical == "decimal":
-            return _decimal(schema.get("precision"), schema.get("scale", 0), path)
+            return _decimal(schema["precision"], schema["scale"], path)
         case "fixed":
-            return Fixed(schema["size"])
+            return _fixed(schema["size"], path)
     if kind not in _PRIMITIVES:
         raise _refused(path, f"the type is {kind!r}, which no column can hold")
-    if logical in _NANOS:
-        raise _refused(path, f"{logical} needs Iceberg format 3, and Tableflow writes format 2. Use microseconds")
-    # The Avro specification: a logical type that is unknown or doesn't fit its type is ignored.
-    return Scalar(logical if logical in _LOGICAL.get(kind, ()) else kind)
+    return Scalar(logical or kind)
 
 
-def _decimal(precision: Any, scale: Any, path: tuple[str, ...]) -> Decimal:
-    if precision not in range(1, _MAX_PRECISION + 1) or scale not in range(precision + 1):
+def _decimal(precision: Any, scale: int, path: tuple[str, ...]) -> Decimal:
+    if not _is_whole(precision) or precision not in range(1, _MAX_PRECISION + 1) or scale not in range(precision + 1):
         limits = f"which takes a precision of 1 to {_MAX_PRECISION} and a scale up to it"
         raise _refused(path, f"Iceberg has no decimal({precision}, {scale}), {limits}")
     return Decimal(precision, scale)
+
+
+def _fixed(size: Any, path: tuple[str, ...]) -> Fixed:
+    if not _is_whole(size) or size < 1:
+        raise _refused(path, f"a fixed type of {size!r} bytes can't hold anything")
+    return Fixed(size)
 
 
 def _refused(path: tuple[str, ...], problem: str) -> SchemaError:

@@ -2,8 +2,12 @@
 
 In addition to Avro's JSON encoding, it accepts ISO 8601 text for a date, a time or a timestamp (an instant needs Z or an
 offset; digits beyond the field's precision are truncated, as by Avro's serializers), and text or a number for a decimal.
-Numbers with a fraction must be decimal.Decimal, so that no digit is lost. A nullable field takes its value directly; in a
-union of several types the branch is named: {"string": "x"}.
+Numbers with a fraction must be decimal.Decimal, so that no digit is lost. A nullable field takes its value directly, or in
+Avro's encoding, which names the type: {"string": "x"}; a value that fits both counts as given directly. In a union of several
+types the branch is always named.
+
+A text for a decimal is a number if it looks like one, and Avro's bytes if it has characters that can't be printed or aren't
+ASCII. Inside {"bytes": …} of a nullable field, which only Avro's encoding has, it is a number only if it has a decimal point.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from simulators.tableflow.avro import Array, Branch, Decimal, Enum, Fixed, Map, 
 #: Is called with the path of the field and the problem.
 Report = Callable[[str, str], None]
 Decoder = Callable[[Any, str, Report], Any]
+Plain = Scalar | Enum | Decimal | Fixed
 
 _INTEGERS: Final = {"int": 31, "long": 63}
 #: Wide enough for any decimal of Iceberg, so that quantizing never rounds silently.
@@ -39,20 +44,40 @@ class _Invalid(Exception):
     """The message says what is wrong with a value."""
 
 
-def decoder(node: Node) -> Decoder:
-    """Return a function that converts a JSON value, given its path and a Report. Ignore its result if it reported a mistake."""
+def decoder(node: Node, ignore_unknown: bool = False) -> Decoder:
+    """Return a function that converts a JSON value, given its path and a Report. Ignore its result if it reported a mistake.
+
+    With `ignore_unknown`, fields that a record's schema doesn't have are left out instead of reported.
+    """
+    decode = _decoder(node, partial(decoder, ignore_unknown=ignore_unknown), ignore_unknown)
+    return _NullableDecoder(node, decode) if node.nullable else partial(_not_null, decode)
+
+
+def _default_decoder(node: Node) -> Decoder:
+    """Return a decoder of Avro's defaults: a union's is a value of its first branch, and a decimal's are bytes."""
+    match node:
+        case Union(branches):
+            decode: Decoder = partial(_first_branch, branches[0].avro_name, _default_decoder(branches[0].node))
+        case Decimal():
+            decode = partial(_plain, partial(_decimal_bytes, node))
+        case _:
+            decode = _decoder(node, _default_decoder)
+    return lambda value, path, report: None if value is None else decode(value, path, report)
+
+
+def _decoder(node: Node, decoder_of: Callable[[Node], Decoder], ignore_unknown: bool = False) -> Decoder:
+    """Return the decoder of a value that isn't null. `decoder_of` makes those of the values inside it."""
     match node:
         case Struct():
-            decode: Decoder = _RecordDecoder(node)
+            return _RecordDecoder(node, decoder_of, ignore_unknown)
         case Array(items):
-            decode = partial(_array, decoder(items))
+            return partial(_array, decoder_of(items))
         case Map(values):
-            decode = partial(_map, decoder(values))
+            return partial(_array, decoder_of(node.entry)) if node.entry else partial(_map, decoder_of(values))
         case Union():
-            decode = _UnionDecoder(node)
+            return _UnionDecoder(node, decoder_of)
         case _:
-            decode = partial(_plain, _reader(node))
-    return partial(_not_null, decode, node.nullable)
+            return partial(_plain, _reader(node))
 
 
 def shown(value: Any) -> str:
@@ -61,24 +86,49 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def _not_null(decode: Decoder, nullable: bool, value: Any, path: str, report: Report) -> Any:
-    if value is not None:
-        return decode(value, path, report)
-    if not nullable:
-        report(path, "is null, and the schema requires a value")
-    return None
+def _not_null(decode: Decoder, value: Any, path: str, report: Report) -> Any:
+    return report(path, "is null, and the schema requires a value") if value is None else decode(value, path, report)
+
+
+class _NullableDecoder:
+    """Takes null, the value itself, or Avro's encoding: an object that names the value's type."""
+
+    def __init__(self, node: Node, decode: Decoder) -> None:
+        self._decode = decode
+        self._decode_encoded = partial(_plain, partial(_encoded_decimal, node)) if isinstance(node, Decimal) else decode
+        fields = [field.name for field in node.fields] if isinstance(node, Struct) else []
+        #: Avro's name of the type. A named type may also be called by its name without the namespace.
+        self._names = {node.branch, node.branch.rpartition(".")[2]} - {"", *fields}
+        self._may_be_direct = isinstance(node, Map)
+
+    def __call__(self, value: Any, path: str, report: Report) -> Any:
+        if value is None:
+            return None
+        if not isinstance(value, Mapping) or len(value) != 1 or not value.keys() <= self._names:
+            return self._decode(value, path, report)
+        mistakes: list[str] = []
+        if self._may_be_direct:
+            direct = self._decode(value, path, lambda _path, problem: mistakes.append(problem))
+            if not mistakes:
+                return direct
+        ((_, encoded),) = value.items()
+        return self._decode_encoded(encoded, path, report)
+
+
+def _first_branch(name: str, decode: Decoder, value: Any, path: str, report: Report) -> Any:
+    return name, decode(value, path, report)
 
 
 class _RecordDecoder:
-    def __init__(self, node: Struct) -> None:
-        self._fields = {each.name: (decoder(each.node), each) for each in node.fields}
-        self._first_branch = {each.name: each.node.branches[0] for each in node.fields if isinstance(each.node, Union)}
+    def __init__(self, node: Struct, decoder_of: Callable[[Node], Decoder], ignore_unknown: bool) -> None:
+        self._fields = {field.name: (decoder_of(field.node), field) for field in node.fields}
+        self._ignore_unknown = ignore_unknown
 
     def __call__(self, value: Any, path: str, report: Report) -> Any:
         if not isinstance(value, Mapping):
             return report(path, f"expected an object, found {shown(value)}")
         prefix = f"{path}." if path else ""
-        if not value.keys() <= self._fields.keys():
+        if not self._ignore_unknown and not value.keys() <= self._fields.keys():
             for unknown in (name for name in value if name not in self._fields):
                 report(prefix + ascii(unknown)[1:-1], f"is not in the schema, which has {', '.join(self._fields)} here")
         return {name: self._field(name, value, prefix, report) for name in self._fields}
@@ -89,10 +139,7 @@ class _RecordDecoder:
             return decode(value[name], prefix + name, report)
         if not field.has_default:
             return report(prefix + name, "is missing, and the schema has no default for it")
-        default = field.default
-        if name in self._first_branch and default is not None:
-            default = {self._first_branch[name].avro_name: default}
-        return decode(default, prefix + name, report)
+        return _default_decoder(field.node)(field.default, prefix + name, report)
 
 
 def _array(decode: Decoder, value: Any, path: str, report: Report) -> Any:
@@ -108,10 +155,11 @@ def _map(decode: Decoder, value: Any, path: str, report: Report) -> Any:
 
 
 class _UnionDecoder:
-    def __init__(self, node: Union) -> None:
+    def __init__(self, node: Union, decoder_of: Callable[[Node], Decoder]) -> None:
         self._branches: dict[str, tuple[Branch, Decoder]] = {}
-        for each in node.branches:
-            self._branches |= {name: (each, decoder(each.node)) for name in (each.avro_name, each.column)}
+        for branch in node.branches:
+            decode = decoder_of(branch.node)
+            self._branches |= {name: (branch, decode) for name in (branch.avro_name, branch.column)}
 
     def __call__(self, value: Any, path: str, report: Report) -> Any:
         if not isinstance(value, Mapping) or len(value) != 1 or not value.keys() <= self._branches.keys():
@@ -131,7 +179,7 @@ def _plain(read: Callable[[Any], Any], value: Any, path: str, report: Report) ->
         return report(path, str(wrong))
 
 
-def _reader(node: Scalar | Enum | Decimal | Fixed) -> Callable[[Any], Any]:
+def _reader(node: Plain) -> Callable[[Any], Any]:
     match node:
         case Enum(symbols):
             return partial(_symbol, frozenset(symbols), ", ".join(symbols))
@@ -204,7 +252,23 @@ def _decimal(node: Decimal, value: Any) -> decimal.Decimal:
     try:
         number = decimal.Decimal(value)
     except (decimal.InvalidOperation, ValueError):
-        raise _Invalid(f"expected a number, or a number as text, found {shown(value)}") from None
+        if not isinstance(value, str) or (value.isprintable() and value.isascii()):
+            raise _Invalid(f"expected a number, or a number as text, found {shown(value)}") from None
+        return _decimal_bytes(node, value)
+    return _exact(node, number, value)
+
+
+def _encoded_decimal(node: Decimal, value: Any) -> decimal.Decimal:
+    return _decimal(node, value) if not isinstance(value, str) or "." in value else _decimal_bytes(node, value)
+
+
+def _decimal_bytes(node: Decimal, value: Any) -> decimal.Decimal:
+    """Read the bytes of a decimal's digits, the most significant one first, in two's complement."""
+    unscaled = int.from_bytes(_bytes(None, value), "big", signed=True)
+    return _exact(node, decimal.Decimal(unscaled).scaleb(-node.scale, context=_WIDE), value)
+
+
+def _exact(node: Decimal, number: decimal.Decimal, value: Any) -> decimal.Decimal:
     if not number.is_finite() or (number and number.adjusted() >= node.precision - node.scale):
         raise _Invalid(f"{shown(value)} does not fit decimal({node.precision}, {node.scale})")
     exact = (number or decimal.Decimal(0)).quantize(decimal.Decimal(1).scaleb(-node.scale), context=_WIDE)
@@ -226,10 +290,13 @@ def _bytes(size: int | None, value: Any) -> bytes:
 
 
 def _uuid(value: Any) -> str:
+    """Return the text as it was sent: the column is text, and nothing rewrites it."""
+    text = _text(value)
     try:
-        return str(uuid.UUID(_text(value)))
+        uuid.UUID(text)
     except ValueError:
         raise _Invalid(f"expected a UUID, found {shown(value)}") from None
+    return text
 
 
 def _time(kind: str, value: Any) -> Any:

@@ -78,7 +78,8 @@ def iceberg_type(node: Node, ids: Iterator[int]) -> types.IcebergType:
             return types.ListType(next(ids), iceberg_type(items, ids), element_required=not items.nullable)
         case Map(values):
             key, value = next(ids), next(ids)
-            return types.MapType(key, types.StringType(), value, iceberg_type(values, ids), value_required=not values.nullable)
+            key_type = iceberg_type(node.entry["key"], ids) if node.entry else types.StringType()
+            return types.MapType(key, key_type, value, iceberg_type(values, ids), value_required=not values.nullable)
         case Struct():
             return types.StructType(*_fields(node, ids))
         case Union(branches):

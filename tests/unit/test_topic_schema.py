@@ -94,6 +94,7 @@ def test_kinds_of_every_shape():
         ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, "decimal", (4, 2)),
         ({"type": "bytes", "logicalType": "decimal", "precision": 4}, "decimal", (4, 0)),
         ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": None}, "decimal", (4, 0)),
+        ({"type": "bytes", "logicalType": "decimal"}, "decimal", (10, 0)),
         ({"type": "string", "logicalType": "decimal"}, "string", None),
         ({"type": "string", "logicalType": "decimal", "precision": 4}, "string", None),
     ],
@@ -101,6 +102,63 @@ def test_kinds_of_every_shape():
 def test_digits_of_a_decimal(definition, kind, size):
     found = schema(field("price", definition)).fields["price"]
     assert (found.kind, found.size) == (kind, size)
+
+
+@pytest.mark.parametrize(
+    ("type_", "logical", "kind"),
+    [
+        ("string", "timestamp-millis", "string"),
+        ("string", "date", "string"),
+        ("int", "timestamp-millis", "int"),
+        ("long", "date", "long"),
+        ("long", "time-millis", "long"),
+        ("int", "time-micros", "int"),
+        ("bytes", "uuid", "bytes"),
+        ("double", "decimal", "double"),
+        ("long", "Timestamp-Millis", "timestamp-millis"),
+    ],
+)
+def test_a_logical_type_that_does_not_fit_its_type_is_ignored(type_, logical, kind):
+    assert schema(field("x", {"type": type_, "logicalType": logical})).fields["x"].kind == kind
+
+
+def test_a_branch_has_the_name_of_its_avro_type():
+    price = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+    moment = {"type": "long", "logicalType": "timestamp-millis"}
+    found = schema(field("value", ["null", "string", price, moment]))
+    assert kinds(found) == {
+        "value": "union",
+        "value.string": "string",
+        "value.bytes": "decimal",
+        "value.long": "timestamp-millis",
+    }
+
+
+@pytest.mark.parametrize("tagged", ["a", "b"])
+def test_branches_with_one_short_name_have_their_full_names_and_keep_their_tags(tagged):
+    branches = [
+        record(field("card", "string", **(PII if space == tagged else {})), name="Person", namespace=f"shop.{space}")
+        for space in ("a", "b")
+    ]
+    found = schema(field("body", ["null", *branches]))
+    cards = {path: field.tagged for path, field in found.fields.items() if path.endswith("card")}
+    assert cards == {"body.shop_a_Person.card": tagged == "a", "body.shop_b_Person.card": tagged == "b"}
+    assert f"body.shop_{tagged}_Person.card" in found.personal_below("body")
+
+
+def test_an_array_of_map_entries_is_a_map_and_its_keys_can_be_personal():
+    entry = record(
+        field("key", "long", **PII), field("value", ["null", "string"]), name="MapEntry", namespace="io.confluent.connect.avro"
+    )
+    found = schema(field("labels", {"type": "array", "items": entry}))
+    assert kinds(found) == {"labels": "map", "labels{}": "string", "labels{key}": "long"}
+    assert found.personal_below("labels") == ["labels{key}"]
+
+
+def test_a_tag_beside_a_reference_counts():
+    place = record(field("city", "string"), name="Place")
+    found = schema(field("first", place), field("second", {"type": "Place", **PII}))
+    assert personal(found) == {"second", "second.city"}
 
 
 @pytest.mark.parametrize(
@@ -237,6 +295,17 @@ def test_what_a_value_contains():
         ('{"type": "record", "name": "A", "fields": [{"name": "b", "type": {"type": "array"}}]}', "is not valid Avro"),
         ('{"type": "record", "name": "A", "fields": [{"name": "b", "type": ["null", "A"]}]}', "record A contains itself"),
         ("{", "cannot be read as an Avro schema in JSON"),
+        (json.dumps(record()), "record Event has no fields"),
+        (json.dumps(record(field("x", "int"), field("x", "int"))), "two of one name"),
+        (json.dumps(record(field("x-y", "int"))), "field x-y: a name has letters, digits and _"),
+        (json.dumps(record(field("x", "null"))), "field x: the type is null alone"),
+        (json.dumps(record(field("x", ["null"]))), "field x: the type is null alone"),
+        (json.dumps(record(field("x", ["int", {"type": "int", "logicalType": "date"}]))), "two branches of one type"),
+        (json.dumps(record(field("x", {"type": "long", "logicalType": "timestamp-nanos"}))), "can't hold timestamp-nanos"),
+        (
+            json.dumps(record(field("x", {"type": "bytes", "logicalType": "decimal", "precision": 64}))),
+            "field x: a table can't hold decimal(64, 0)",
+        ),
     ],
 )
 def test_an_invalid_schema_is_reported_with_the_reason(tmp_path, document, expected_message):

@@ -108,11 +108,31 @@ def test_all_mistakes_are_reported_with_line_and_field(tmp_path):
 
 def test_the_message_names_file_line_and_field_and_is_bounded(tmp_path):
     with pytest.raises(EventsError) as refused:
-        read(tmp_path, *[{**ORDER, "store_id": "1"}] * 30)
+        read(tmp_path, *[{**ORDER, f"extra_{chr(ord('a') + number)}": 1} for number in range(23)])
     lines = str(refused.value).splitlines()
-    assert lines[0] == "events.jsonl: nothing was written, since some events can't be read. Correct them and run again"
-    assert lines[1] == "  line 1, field store_id: expected a whole number, found '1'"
-    assert (len(lines), lines[-1]) == (22, "  and 10 more")
+    assert lines[0] == "events.jsonl: some events can't be read, so nothing was written:"
+    assert lines[1].startswith("  line 1, field extra_a: is not in the schema, which has event_id, ")
+    assert (len(lines), lines[-1]) == (22, "  and 3 more")
+
+
+def test_mistakes_of_one_kind_in_one_field_are_reported_once(tmp_path):
+    (line,) = ORDER["order_lines"]
+    events = [{**ORDER, "store_id": f"{number}", "order_lines": [line, {**line, "quantity": None}]} for number in range(30)]
+    with pytest.raises(EventsError) as refused:
+        read(tmp_path, *events, {**ORDER, "store_id": 2**40})
+    assert str(refused.value).splitlines()[1:] == [
+        "  line 1, field store_id: expected a whole number, found '0' (and 29 more like it)",
+        "  line 1, field order_lines[1].quantity: is null, and the schema requires a value (and 29 more like it)",
+        "  line 31, field store_id: 1099511627776 does not fit int, which has 32 bits",
+    ]
+
+
+def test_fields_that_the_schema_lacks_can_be_left_out(tmp_path):
+    file = tmp_path / "events.jsonl"
+    file.write_text(json.dumps({**ORDER, "extra": 1, "customer": {"name": "A", "nickname": "B"}}))
+    (value,) = read_json_lines(file, SALES, ignore_unknown=True)
+    assert value["customer"]["name"] == "A"
+    assert not {"extra", "nickname"} & {*value, *value["customer"]}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +150,10 @@ def test_the_message_names_file_line_and_field_and_is_bounded(tmp_path):
         (b'{"x": 1e99999999999999999999}', "a number of more digits than any field takes"),
         (b"[" * 100_000, "is nested too deep"),
         (b'{"x": "\xe9"}', "byte 8 (0xe9) is not UTF-8. Save the file as UTF-8"),
-        (b"\xff\xfe{\x00", "looks like UTF-16"),
+        (b"\xff\xfe{\x00", "the file is text in UTF-16. Save it as UTF-8"),
+        (b'{"x": 1}\0', "the file is not text: it has zero bytes"),
+        (b"\xfd7zXZ\x01\x02\x03\x04", "the file is not text"),
+        (b'[{"x": 1}]', "use jq -c '.[]'"),
     ],
     ids=lambda each: str(each)[:20],
 )
@@ -154,6 +177,7 @@ LOCAL = {"type": "long", "logicalType": "local-timestamp-millis"}
 CLOCK = {"type": "int", "logicalType": "time-millis"}
 DAY = {"type": "int", "logicalType": "date"}
 FIXED = {"type": "fixed", "name": "Two", "size": 2}
+PLACE = {"type": "record", "name": "Place", "namespace": "shop", "fields": [{"name": "city", "type": "string"}]}
 
 
 @pytest.mark.parametrize(
@@ -172,6 +196,10 @@ FIXED = {"type": "fixed", "name": "Two", "size": 2}
         ("float", b'{"x": 1e39}', "1E+39 does not fit float"),
         (DECIMAL, True, "expected a number"),
         (DECIMAL, "twelve", "expected a number, or a number as text, found 'twelve'"),
+        (DECIMAL, "n/a", "expected a number, or a number as text, found 'n/a'"),
+        (["null", DECIMAL], {"bytes": "12345"}, "does not fit decimal(5, 2)"),
+        (["null", DECIMAL], {"string": "1"}, "expected a number"),
+        (["null", "string"], {"bytes": "a"}, "expected a string"),
         (DECIMAL, "NaN", "does not fit decimal(5, 2)"),
         (DECIMAL, 1000, "1000 does not fit decimal(5, 2)"),
         (DECIMAL, "1e999999", "does not fit decimal(5, 2)"),
@@ -221,6 +249,25 @@ def test_a_value_of_the_wrong_type_is_reported(tmp_path, avro, value, expected_m
         (["int", "string"], {"string": "5"}, ("string", "5")),
         (["null", "int"], None, None),
         ({"type": "map", "values": "int"}, {"a": 1}, {"a": 1}),
+        (
+            {"type": "string", "logicalType": "uuid"},
+            "{9A3B5C1E-0000-4000-8000-0123456789AB}",
+            "{9A3B5C1E-0000-4000-8000-0123456789AB}",
+        ),
+        (DECIMAL, "\x04\u00d2", Decimal("12.34")),
+        # Avro's encoding, as kafka-avro-console-consumer prints it.
+        (["null", "string"], {"string": "X5"}, "X5"),
+        (["null", DECIMAL], {"bytes": "\x04\u00d2"}, Decimal("12.34")),
+        (["null", DECIMAL], {"bytes": "12"}, Decimal("125.94")),
+        (["null", DECIMAL], {"bytes": "1.5"}, Decimal("1.50")),
+        (["null", INSTANT], {"long": 0}, datetime(1970, 1, 1, tzinfo=UTC)),
+        (["null", {**FIXED, "namespace": "shop"}], {"shop.Two": "ab"}, b"ab"),
+        (["null", {"type": "map", "values": "int"}], {"map": {"a": 1}}, {"a": 1}),
+        (["null", {"type": "map", "values": "int"}], {"map": 1}, {"map": 1}),
+        (["null", PLACE], {"shop.Place": {"city": "Oslo"}}, {"city": "Oslo"}),
+        (["null", PLACE], {"city": "Oslo"}, {"city": "Oslo"}),
+        (["null", {"type": "array", "items": ["null", "int"]}], {"array": [{"int": 1}, None]}, [1, None]),
+        (["null", "string", DECIMAL], {"bytes": "12.50"}, ("bytes", Decimal("12.50"))),
     ],
     ids=str,
 )
@@ -234,6 +281,32 @@ def test_a_missing_field_takes_its_default_whatever_its_type(tmp_path):
     enum = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
     topic = topic_of(("e", enum, "B"), ("u", ["int", "string"], 7), ("s", ["string", "null"], "none"), ("b", "bytes", "\x00"))
     assert read(tmp_path, {}, topic=topic) == [{"e": "B", "u": ("int", 7), "s": "none", "b": b"\x00"}]
+
+
+def test_the_default_of_a_decimal_is_bytes_wherever_it_is(tmp_path):
+    price = {"type": "record", "name": "Price", "fields": [{"name": "net", "type": DECIMAL}]}
+    fixed = {"type": "fixed", "name": "Money", "size": 2, "logicalType": "decimal", "precision": 4, "scale": 2}
+    fields = [
+        ("zero", DECIMAL, "\x00"),
+        ("digits", DECIMAL, "12"),
+        ("fixed", fixed, "\xff\xff"),
+        ("union", [DECIMAL, "string"], "\x01"),
+        ("maybe", [DECIMAL, "null"], "\x02"),
+        ("record", price, {"net": "\x03"}),
+        ("prices", {"type": "array", "items": "Price"}, [{"net": "\x04"}]),
+        ("by_name", {"type": "map", "values": DECIMAL}, {"a": "\x05"}),
+    ]
+    (value,) = read(tmp_path, {}, topic=topic_of(*fields))
+    assert value == {
+        "zero": Decimal("0.00"),
+        "digits": Decimal("125.94"),
+        "fixed": Decimal("-0.01"),
+        "union": ("bytes", Decimal("0.01")),
+        "maybe": Decimal("0.02"),
+        "record": {"net": Decimal("0.03")},
+        "prices": [{"net": Decimal("0.04")}],
+        "by_name": {"a": Decimal("0.05")},
+    }
 
 
 JSON_VALUES = st.recursive(

@@ -106,6 +106,19 @@ def logical(kind, logical_type, **more):
         (logical("fixed", "decimal", name="D", size=16, precision=38), "required decimal(38, 0)"),
         (logical("string", "uuid"), "required string"),
         (logical("string", "no-such-logical-type"), "required string"),
+        (logical("string", "timestamp-millis"), "required string"),
+        (logical("string", "decimal", precision=-3), "required string"),
+        (logical("int", "timestamp-millis"), "required int"),
+        (logical("long", "date"), "required long"),
+        (logical("long", "time-millis"), "required long"),
+        (logical("int", "time-micros"), "required int"),
+        (logical("bytes", "uuid"), "required binary"),
+        (logical("fixed", "uuid", name="U", size=16), "required fixed[16]"),
+        (logical("bytes", "decimal", scale=2), "required decimal(10, 2)"),
+        (logical("bytes", "decimal", precision=9, scale="2"), "required decimal(9, 0)"),
+        (logical("bytes", "Decimal", precision=9, scale=2), "required decimal(9, 2)"),
+        ({"type": {"type": "string"}}, "required string"),
+        ({"type": ["null", {"type": "int"}]}, "optional int"),
         (["null", "int"], "optional int"),
         (["int", "null"], "optional int"),
         ({"type": "array", "items": ["null", "int"]}, "required list<int>"),
@@ -123,15 +136,61 @@ def test_branches_of_a_union_are_named_in_full_only_where_short_names_meet():
     branch = {"type": "record", "name": "Sale", "fields": [{"name": "n", "type": "int"}]}
     both = [{**branch, "namespace": "shop"}, {**branch, "namespace": "web"}]
     fields = table_schema(topic_of(("x", [*both, "long"])), "DEFAULT").find_type("x").fields
-    assert [each.name for each in fields] == ["shop.Sale", "web.Sale", "long"]
+    assert [field.name for field in fields] == ["shop_Sale", "web_Sale", "long"]
 
 
-def test_a_named_type_can_be_used_twice():
+def test_a_branch_has_the_name_of_its_avro_type_and_not_of_its_logical_type():
+    union = ["null", "string", logical("bytes", "decimal", precision=9, scale=2), logical("long", "timestamp-millis")]
+    fields = table_schema(topic_of(("x", union)), "DEFAULT").find_type("x").fields
+    assert [(field.name, str(field.field_type)) for field in fields] == [
+        ("string", "string"),
+        ("bytes", "decimal(9, 2)"),
+        ("long", "timestamptz"),
+    ]
+
+
+def test_values_of_two_branches_with_one_short_name_are_kept(tmp_path):
+    branch = {"type": "record", "name": "Sale", "fields": [{"name": "n", "type": "int"}]}
+    topic = topic_of(("x", [branch | {"namespace": "shop.v1"}, branch | {"namespace": "shop.v2"}]))
+    flow = writer(tmp_path)
+    flow.create_table(topic)
+    values = [{"x": (f"shop.{version}.Sale", {"n": number})} for version, number in (("v1", 1), ("v2", 2))]
+    rows = flow.append("things", Log("things").append(Sent(0, b"k", value) for value in values)).scan().to_arrow().to_pylist()
+    assert [row["x"] for row in rows] == [
+        {"shop_v1_Sale": {"n": 1}, "shop_v2_Sale": None},
+        {"shop_v1_Sale": None, "shop_v2_Sale": {"n": 2}},
+    ]
+
+
+ENTRY = {
+    "type": "record",
+    "name": "MapEntry",
+    "namespace": "io.confluent.connect.avro",
+    "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": ["null", "string"]}],
+}
+
+
+@pytest.mark.parametrize(
+    "items", [ENTRY, ENTRY | {"name": "Own", "namespace": "shop", "connect.internal.type": "MapEntry"}], ids=["usual", "named"]
+)
+def test_an_array_of_map_entries_is_a_map(tmp_path, items):
+    topic = topic_of(("labels", {"type": "array", "items": items}))
+    assert column_type({"type": "array", "items": items}).startswith("required map<int, string>")
+    flow = writer(tmp_path)
+    flow.create_table(topic)
+    value = {"labels": [{"key": 1, "value": "x"}, {"key": 2, "value": None}]}
+    (row,) = flow.append("things", Log("things").append([Sent(0, b"k", value)])).scan().to_arrow().to_pylist()
+    assert row["labels"] == [(1, "x"), (2, None)]
+
+
+@pytest.mark.parametrize("reference", ["Place", {"type": "Place"}, {"type": {"type": "Place"}}], ids=str)
+def test_a_named_type_can_be_used_twice(reference):
     place = {"type": "record", "name": "Place", "fields": [{"name": "city", "type": "string"}]}
-    schema = table_schema(topic_of(("home", place), ("work", "Place")), "DEFAULT")
+    schema = table_schema(topic_of(("home", place), ("work", reference)), "DEFAULT")
     assert schema.find_field("home.city").field_type == schema.find_field("work.city").field_type
 
 
+PAIR = {"type": "record", "name": "Pair", "fields": [{"name": "a", "type": "int"}]}
 RECURSIVE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
 
 
@@ -142,7 +201,13 @@ RECURSIVE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type
         ([("x", "null")], "field x: the type is 'null'"),
         ([("x", ["null"])], "field x: the type is null alone"),
         ([("x", logical("bytes", "decimal", precision=39))], "field x: Iceberg has no decimal(39, 0)"),
-        ([("x", logical("bytes", "decimal", scale=2))], "field x: Iceberg has no decimal(None, 2)"),
+        ([("x", logical("bytes", "decimal", precision=0))], "field x: Iceberg has no decimal(0, 0)"),
+        ([("x", logical("bytes", "decimal", precision="9"))], "precision must be a positive integer"),
+        ([("x", ["int", logical("int", "date")])], "two branches of one type"),
+        ([("x", ["string", ["int", "long"]])], "can't have another union in it"),
+        ([("x", {"type": "fixed", "name": "F", "size": 0})], "a fixed type of 0 bytes"),
+        ([("x", {"type": "array", "items": {**ENTRY, "fields": ENTRY["fields"][:1]}})], "the array encodes a map"),
+        ([("x", [{**PAIR, "namespace": "a"}, {**PAIR, "namespace": "b"}, {**PAIR, "name": "a_Pair"}])], "the same column name"),
         ([("x", logical("bytes", "decimal", precision=2, scale=3))], "scale must be less than or equal"),
         ([("x", logical("long", "timestamp-nanos"))], "field x: timestamp-nanos needs Iceberg format 3"),
         ([("x", "no_such_type")], "not a valid Avro schema: UnknownType no_such_type"),
@@ -177,7 +242,6 @@ def test_a_broken_schema_file_is_named(tmp_path, text, expected_message):
         load_topic(tmp_path / "broken.avsc")
 
 
-PAIR = {"type": "record", "name": "Pair", "fields": [{"name": "a", "type": "int"}]}
 OUTER = {
     "type": "record",
     "name": "Outer",
