@@ -8,20 +8,27 @@ from pathlib import Path
 from aws_cdk import App
 
 from deployments.check import FOLDER, BadFile, load_stage
+from lakeferry.local.judge import NotReady, SparkJudge
 from stacks import deployment
 
 FAILED = 1
 BAD_INPUT = 2
+NOT_SET_UP = 3
 
 
 def main() -> int:
     app = App()
     try:
         folder = app.node.try_get_context("deployments")
-        loaded = load_stage(str(app.node.try_get_context("stage") or "dev"), Path(folder) if folder else FOLDER)
+        stage = str(app.node.try_get_context("stage") or "dev")
+        with SparkJudge() as judge:
+            loaded = load_stage(stage, Path(folder) if folder else FOLDER, judge=judge)
     except BadFile as bad:
         sys.stderr.write(f"{bad}\n")
         return BAD_INPUT
+    except NotReady as missing:
+        sys.stderr.write(f"NOT-SET-UP  {missing}\n")
+        return NOT_SET_UP
     deployment.compose(app, loaded)
     return synth(app)
 

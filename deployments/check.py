@@ -13,9 +13,10 @@ from deployments.rules import RULES
 from deployments.secret_patterns import find_secrets
 from deployments.sources import ROOT, Sources
 from exports import toml_model
+from exports.check import NOT_JUDGED, Judge, NotJudged
 from exports.toml_model import BadFile, Problem
 
-__all__ = ["BadFile", "LoadedDeployment", "load", "load_stage", "parse"]
+__all__ = ["NOT_JUDGED", "BadFile", "LoadedDeployment", "load", "load_stage", "parse"]
 
 FOLDER: Final = ROOT / "deployments"
 
@@ -28,8 +29,8 @@ class LoadedDeployment:
     sources: Sources
 
 
-def load_stage(stage: str, folder: Path = FOLDER) -> LoadedDeployment:
-    """Load `deployments/<stage>.toml`. Raises BadFile."""
+def load_stage(stage: str, folder: Path = FOLDER, *, judge: Judge | NotJudged) -> LoadedDeployment:
+    """Load `deployments/<stage>.toml`. `judge` asks Spark about the contracts. Raises BadFile."""
     if not validation.is_stage(stage):
         raise BadFile("stage", [Problem(0, "stage", f"{stage[:40]!r} can't be a stage: lower-case letters and digits, 2 to 12")])
     file = folder / f"{stage}.toml"
@@ -37,20 +38,20 @@ def load_stage(stage: str, folder: Path = FOLDER) -> LoadedDeployment:
         known = ", ".join(sorted(one.stem for one in folder.glob("*.toml")))
         message = f"there is no such file. Stages that have one: {known or 'none'}"
         raise BadFile(f"deployments/{stage}.toml", [Problem(0, "", message)])
-    loaded = load(file)
+    loaded = load(file, judge=judge)
     if loaded.deployment.identity.stage != stage:
         message = f"is {loaded.deployment.identity.stage!r}, but the file is that of stage {stage!r}"
         raise BadFile(f"deployments/{stage}.toml", [Problem(0, "deployment.stage", message)])
     return loaded
 
 
-def load(file: Path, root: Path = ROOT) -> LoadedDeployment:
+def load(file: Path, root: Path = ROOT, *, judge: Judge | NotJudged) -> LoadedDeployment:
     """Load a file. `root` is the folder of topics/, flink/ and exports/. Raises BadFile with every mistake."""
     name = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
-    return parse(toml_model.read_text(file, name), name=name, root=root)
+    return parse(toml_model.read_text(file, name), name=name, root=root, judge=judge)
 
 
-def parse(text: str, *, name: str, root: Path = ROOT) -> LoadedDeployment:
+def parse(text: str, *, name: str, root: Path = ROOT, judge: Judge | NotJudged) -> LoadedDeployment:
     """Parse a file that messages call `name`. Raises BadFile.
 
     If the text contains a secret, nothing else is reported: other messages quote the text.
@@ -60,6 +61,6 @@ def parse(text: str, *, name: str, root: Path = ROOT) -> LoadedDeployment:
         for line, description in find_secrets(text, names_only=True)
     ]:
         raise BadFile(name, secrets)
-    sources = Sources(root)
+    sources = Sources(root, judge)
     rules = [lambda deployment, rule=rule: rule(deployment, sources) for rule in RULES]
     return LoadedDeployment(toml_model.read(Deployment, text, rules, name=name), sources)

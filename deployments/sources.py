@@ -11,7 +11,8 @@ from typing import Final
 import attrs
 
 from deployments.model import Topic
-from exports import contracts
+from exports import check, contracts
+from exports.check import Judge, NotJudged
 from exports.contract import Contract
 from exports.toml_model import BadFile
 from exports.topic_schema import BadSchema, TopicSchema
@@ -59,9 +60,10 @@ class StatementText:
 
 @attrs.frozen
 class Sources:
-    """`root` is the folder of topics/, flink/ and exports/."""
+    """`root` is the folder of topics/, flink/ and exports/. `judge` asks Spark about contracts."""
 
-    root: Path = ROOT
+    root: Path
+    judge: Judge | NotJudged
 
     def schema_file(self, topic: Topic) -> Path | None:
         """Return the file of the topic's schema, or None if it has none. Raises Missing if the named file doesn't exist."""
@@ -95,10 +97,8 @@ class Sources:
 
     def contract(self, name: str, schema: TopicSchema | None) -> Contract:
         """Return the export's contract, checked against the topic's schema if that is given. Raises BadFile."""
-        from exports import check  # noqa: PLC0415 - importing sqlglot takes a while, and not every command needs contracts
-
         file = self.root / "exports" / f"{name}.toml"
-        more = (*contracts.name_rules(file), *(check.rules(schema) if schema else ()))
+        more = (*contracts.name_rules(file), *(check.rules(schema, self.judge) if schema else ()))
         if not file.is_file():
             return contracts.load(name)
         return contracts.parse(file.read_text(encoding="utf-8"), name=f"exports/{name}.toml", more_rules=more)

@@ -1,7 +1,7 @@
 """The Spark SQL that a contract may use: functions whose result depends only on the rows, without side effects.
 
 It is an allow list, because Spark also has functions that run any Java method (`reflect`), read the clock or return random
-numbers. Both `exports.check` (with sqlglot) and the job (with Spark's own parser) use this module.
+numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SCALAR: Final = frozenset(
     cardinality cast ceil ceiling char_length character_length coalesce concat concat_ws contains convert_timezone
     date_add date_diff date_format date_from_unix_date date_part date_sub date_trunc dateadd datediff day dayofmonth
     dayofweek dayofyear decode element_at elt endswith exists extract factorial filter find_in_set flatten floor
-    forall format_number format_string from_unixtime from_utc_timestamp get greatest hour if ifnull initcap instr
+    forall format_number format_string from_unixtime from_utc_timestamp get greatest hex hour if ifnull initcap instr
     isnan isnotnull isnull last_day lcase least left length levenshtein lower lpad ltrim make_date make_timestamp
     map_contains_key map_keys map_values minute mod month months_between named_struct nanvl negative next_day
     nullif nvl nvl2 octet_length overlay pmod position positive pow power quarter regexp_extract regexp_like

@@ -6,6 +6,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     DateType,
@@ -14,8 +15,10 @@ from pyspark.sql.types import (
     FloatType,
     IntegralType,
     MapType,
+    NullType,
     StringType,
     StructType,
+    TimestampNTZType,
     TimestampType,
 )
 
@@ -23,6 +26,27 @@ from exports.contract import Column, Personal, decimal_type
 from glue_jobs.pseudonyms import pseudonym
 
 _NESTED = (StructType, ArrayType, MapType)
+_WORDS: dict[type[DataType], str] = {
+    StructType: "a record or a union",
+    ArrayType: "an array",
+    MapType: "a map",
+    StringType: "text",
+    IntegralType: "integer",
+    DoubleType: "a double",
+    FloatType: "a float",
+    BinaryType: "bytes",
+    NullType: "always null",
+    TimestampNTZType: "a timestamp without a zone",
+}
+#: What each way to generalise a value needs.
+_GENERALISED = {
+    "year": "a date or a timestamp",
+    "month": "a date or a timestamp",
+    "prefix": "text",
+    "bucket": "an integer or a decimal",
+}
+#: Spark's names of the contract's types.
+_SQL_TYPES = {"text": "string", "integer": "bigint"}
 
 
 def raw(column: Column) -> Expression:
@@ -32,13 +56,42 @@ def raw(column: Column) -> Expression:
     return F.col(column.field or column.name)
 
 
-def type_mismatches(columns: list[Column], types: StructType) -> list[str]:
-    """Return a message for each column whose value does not fit the contract's type. `types` are Spark's types of `raw`."""
-    problems = []
-    for column in columns:
-        if wrong := _mismatch(column, types[column.name].dataType):
-            problems.append(f"{column.name} {wrong}")
-    return problems
+def misfit(column: Column, spark_type: DataType) -> str | None:
+    """Return why a value of this type can't be the column's, and what to do; None if it can. The type is that of `raw`."""
+    if not column.delivered or _can_be(column, spark_type):
+        return None
+    origin = "its expression gives" if column.expression or column.measure else "the field is"
+    given = f"{origin} {described(spark_type)}"
+    if isinstance(spark_type, _NESTED):
+        return f"{given}; name a field inside it, or explode an array with [explode]"
+    if column.personal and column.personal.treatment != "keep":
+        wanted = "text. Cast it" if column.personal.treatment in ("hash", "mask") else _GENERALISED[column.personal.to or ""]
+        return f"{given}, and {column.personal.to or column.personal.treatment} needs {wanted}"
+    if isinstance(spark_type, DoubleType | FloatType) and column.measure:
+        return "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
+    sql_type = _SQL_TYPES.get(column.type, column.type)
+    if column.field:
+        advice = f"Change the type, or give an expression such as cast({column.field} as {sql_type})"
+    else:
+        advice = f"Cast it, cast(… as {sql_type}), or change the type"
+    return f"{given}, and the column's type is {column.type}. {advice}"
+
+
+def _can_be(column: Column, spark_type: DataType) -> bool:
+    personal = column.personal
+    if personal and personal.treatment in ("hash", "mask"):
+        return isinstance(spark_type, StringType)
+    if personal and personal.treatment == "generalise":
+        return _can_generalise(personal, spark_type)
+    return not isinstance(spark_type, _NESTED) and _fits(column, spark_type)
+
+
+def described(spark_type: DataType) -> str:
+    """Return Spark's type in the words of contracts."""
+    for class_, words in _WORDS.items():
+        if isinstance(spark_type, class_):
+            return words
+    return spark_type.simpleString()
 
 
 def treated(column: Column, value: Expression, spark_type: DataType, key: bytes) -> Expression:
@@ -66,7 +119,7 @@ def may_fail(column: Column, spark_type: DataType) -> bool:
 
 def cast_to(value: Expression, type_: str) -> Expression:
     """Cast under ANSI rules: a value that doesn't fit is an error, not a null."""
-    return value.cast({"text": "string", "integer": "bigint"}.get(type_, type_))
+    return value.cast(_SQL_TYPES.get(type_, type_))
 
 
 def _finite(value: Expression, column: Column, type_: DataType) -> Expression:
@@ -96,30 +149,14 @@ def _generalised(value: Expression, personal: Personal) -> Expression:
     return value - F.pmod(value, F.lit(size))
 
 
-def _mismatch(column: Column, spark_type: DataType) -> str | None:
-    name = spark_type.simpleString()
-    if isinstance(spark_type, _NESTED):
-        return f"is {spark_type.typeName()} in the table; name a field inside it, or explode an array with [explode]"
-    personal = column.personal
-    if personal and personal.treatment in ("hash", "mask"):
-        return None if isinstance(spark_type, StringType) else f"is {name} in the table; {personal.treatment} needs text: cast it"
-    if personal and personal.treatment == "generalise":
-        return _generalise_mismatch(personal, spark_type)
-    if _fits(column, spark_type):
-        return None
-    if isinstance(spark_type, DoubleType) and column.measure:
-        return "is a double, and sums of doubles depend on their order: cast to decimal inside the aggregate"
-    return f"is {name} in the table, {column.type} in the contract"
-
-
-def _generalise_mismatch(personal: Personal, spark_type: DataType) -> str | None:
+def _can_generalise(personal: Personal, spark_type: DataType) -> bool:
     fits = {
         "year": isinstance(spark_type, DateType | TimestampType),
         "month": isinstance(spark_type, DateType | TimestampType),
         "prefix": isinstance(spark_type, StringType),
         "bucket": isinstance(spark_type, IntegralType | DecimalType),
     }
-    return None if fits[personal.to or ""] else f"is {spark_type.simpleString()} in the table; {personal.to} does not apply to it"
+    return fits[personal.to or ""]
 
 
 def _fits(column: Column, spark_type: DataType) -> bool:

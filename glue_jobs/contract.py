@@ -23,9 +23,9 @@ CODE: Final = (".py", ".j2", ".css")
 NOT_SHIPPED: Final = (
     "exports/avro_schema.py",
     "exports/check.py",
-    "exports/expression_types.py",
     "exports/personal.py",
     "exports/personal_words.py",
+    "exports/table_columns.py",
     "exports/topic_schema.py",
 )
 

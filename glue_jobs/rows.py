@@ -21,9 +21,8 @@ from exports.contract import Column, Contract, Deduplicate
 from exports.expressions import WINDOW_FIELDS
 from exports.windows import Window
 from glue_jobs import aggregate, columns, outcomes, ranges, source
+from glue_jobs.analyse import analyse, require_sound
 from glue_jobs.delivery import csv
-from glue_jobs.errors import SourceProblem
-from glue_jobs.expressions import require_exact, require_no_clock
 from glue_jobs.files import TableFiles, list_files
 from glue_jobs.source import PinnedTable
 
@@ -78,21 +77,10 @@ class ExportQuery:
     @cached_property
     def types(self) -> StructType:
         """Spark's types of the columns' raw values. Raises SourceProblem or BadInput if the contract does not fit the table."""
-        moments = dict.fromkeys(WINDOW_FIELDS, source.instant(self.table.committed_at))  # any instant will do
-        events = with_latest_flag(self.events.withColumns(moments), None)
-        lines = to_lines(events, self.contract, F.lit(True))
-        plain = [columns.raw(column).alias(column.name) for column in self.contract.column if not column.measure]
-        measures = [columns.raw(column).alias(column.name) for column in self.contract.column if column.measure]
-        types = StructType([*lines.select(plain).schema, *(lines.agg(*measures).schema if measures else [])])
-        if wrong := columns.type_mismatches(self.contract.columns, types):
-            raise SourceProblem(
-                "EXP-TYPE-CHANGED",
-                f"table {self.table.database}.{self.table.name} does not fit the contract: " + "; ".join(wrong),
-                "Correct the type or the expression in the contract, and count up its version",
-            )
-        unfiltered = to_lines(events, attrs.evolve(self.contract, filter=[]), F.lit(True))
-        require_no_clock(self.contract, unfiltered)
-        require_exact(self.contract, unfiltered)
+        analysis, types = analyse(self.contract, self.events)
+        require_sound(analysis, self.contract, f"{self.table.database}.{self.table.name}")
+        reads = [path for paths in analysis.reads.values() for path in paths]
+        source.require_same_fields(reads, self.contract, self.table)
         return types
 
     @cached_property

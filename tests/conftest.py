@@ -26,8 +26,11 @@ from hypothesis import HealthCheck, settings
 from lake import Lake, new_lake
 from xdist.scheduler import LoadScopeScheduling
 
+from exports.table_columns import spark_columns
 from glue_jobs import session
+from glue_jobs.analyse import analyse
 from lakeferry.local import spark as local_spark
+from lakeferry.local.judge_worker import empty_table
 from simulators.aws.server import EmbeddedAws
 from stacks.assets import glue_zip
 
@@ -46,6 +49,7 @@ _SPARK = (
     "tests/spark/",
     "tests/faults/",
     "tests/cli/test_export_commands.py",
+    "tests/unit/test_check.py",
     "tests/simulators/tableflow/test_tableflow_glue.py",
 )
 #: Files whose parametrised tests take many minutes for each case.
@@ -159,6 +163,13 @@ def spark(lake_aws, warehouse, request):
     yield started
     local_spark.end(java_home)
     sys.path[:] = path  # the driver's session puts the zip there
+
+
+@pytest.fixture(scope="session")
+def judge(spark):
+    """Return the judge of contracts that the commands have, in this process and without kept answers."""
+    session.activate(spark)
+    return lambda contract, schema: analyse(contract, empty_table(spark, spark_columns(schema)))[0]
 
 
 @pytest.fixture(scope="session")

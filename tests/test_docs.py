@@ -16,7 +16,7 @@ import duckdb
 import pytest
 from jsonschema import Draft202012Validator
 
-from deployments.check import load_stage
+from deployments.check import NOT_JUDGED, load_stage
 from deployments.model import Rotation
 from exports import check, contracts, topic_schema
 from exports.toml_model import BadFile
@@ -241,7 +241,7 @@ def test_the_steps_of_the_tutorial_agree(tmp_path):
     events.write_text(only(TUTORIAL, "jsonl"))
     topic = Topic("deliveries", avro, avro["lakeferry:key"], avro["lakeferry:time"])
     assert len({event["delivery_id"] for event in read_json_lines(events, topic)}) == 5
-    rules = check.rules(topic_schema.from_avro(avro, "deliveries"))
+    rules = check.rules(topic_schema.from_avro(avro, "deliveries"), NOT_JUDGED)
     contract = contracts.parse(only(TUTORIAL, "toml"), name="mine", more_rules=rules)
     assert [column.name for column in contract.hashed] == ["recipient"]
     assert csv.header(contract.columns, contract.delivery).decode().strip("\ufeff\r\n") in TUTORIAL.read_text()
@@ -251,7 +251,7 @@ def test_the_tutorial_shows_the_real_refusal():
     avro = json.loads(only(TUTORIAL, "json"))
     text = re.sub(r"^personal = .*\n", "", only(TUTORIAL, "toml"), flags=re.MULTILINE)
     with pytest.raises(BadFile) as refused:
-        contracts.parse(text, name="mine", more_rules=check.rules(topic_schema.from_avro(avro, "deliveries")))
+        contracts.parse(text, name="mine", more_rules=check.rules(topic_schema.from_avro(avro, "deliveries"), NOT_JUDGED))
     (problem,) = refused.value.problems
     assert str(problem) in TUTORIAL.read_text()
 
@@ -324,7 +324,7 @@ def test_readme_is_short_and_names_the_two_commands():
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/in-your-own-accounts.md"])
 def test_the_cost_of_a_day_on_the_page_is_the_calculated_one(page):
-    a_day = render.a_day(cost.estimate(load_stage("dev")))
+    a_day = render.a_day(cost.estimate(load_stage("dev", judge=NOT_JUDGED)))
     assert f"between {a_day.replace(' to ', ' and ')}" in (ROOT / page).read_text()
 
 

@@ -75,7 +75,7 @@ def _component(requirement: Requirement) -> Component:
 
 def main() -> None:
     """Write the documents. The argument is the stage, whose deployment file names the functions' version of Python."""
-    deployment = check.load_stage(sys.argv[1]).deployment
+    deployment = check.load_stage(sys.argv[1], judge=check.NOT_JUDGED).deployment
     FOLDER.mkdir(parents=True, exist_ok=True)
     for asset in (functions(deployment.aws.lambda_python), GLUE):
         file = FOLDER / f"{asset.name}.cdx.json"

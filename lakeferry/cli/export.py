@@ -111,6 +111,7 @@ def check(
     from exports import check as checks
     from exports import contracts, topic_schema
     from exports.toml_model import BadFile
+    from lakeferry.local.judge import judging
     from lakeferry.local.target import relative
 
     output = call.output
@@ -121,8 +122,9 @@ def check(
         raise CommandFailed("EXP-CONTRACT", f"there is no file {file}", hint)
     try:
         topic = _topic(file) or contracts.load(str(file)).source.topic
-        fields = with_origins(topic_schema.load(schema or _shipped_schema(topic), topic), Sources())
-        contract = checks.check_file(file, fields)
+        fields = with_origins(topic_schema.load(schema or _shipped_schema(topic), topic), Sources(ROOT, checks.NOT_JUDGED))
+        with judging() as judge, output.step("Checking the contract"):
+            contract = checks.check_file(file, fields, judge)
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         raise CommandFailed("EXP-CONTRACT", str(bad), "Correct the contract", details=mistakes) from None

@@ -43,11 +43,11 @@ def plan(
 ) -> Mapping[str, Any]:
     """Show what deploying would create, update, replace and delete in AWS, Confluent Cloud and Snowflake, and why."""
     from lakeferry.deployment.cdk import templates_of
-    from lakeferry.deployment.context import open_context
+    from lakeferry.deployment.context import open_judged_context
     from lakeferry.plan import build, render
 
     output = call.output
-    with open_context(call.stage) as ctx, templates_of(ctx) as cdk:
+    with open_judged_context(call.stage) as ctx, templates_of(ctx) as cdk:
         _ = ctx.account  # fails before the synthesis if nobody is logged in
         with output.step(f"Planning {ctx.deployment.prefix}") as report:
             build.synthesize(cdk, report)

@@ -15,7 +15,7 @@ from lakeferry.deploy.progress import Progress
 from lakeferry.deployment import cdk as cdk_cli
 from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import Cdk, CliFailed
-from lakeferry.deployment.context import DeploymentContext, open_context
+from lakeferry.deployment.context import DeploymentContext, open_judged_context
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
@@ -36,7 +36,7 @@ def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -
 
     Raises CommandFailed if a prerequisite is missing, the user doesn't confirm, or the deployment fails.
     """
-    with open_context(stage) as ctx:
+    with open_judged_context(stage) as ctx:
         with output.step("Checking prerequisites"):
             checks.require(ctx)
         _LOG.parent.mkdir(exist_ok=True)

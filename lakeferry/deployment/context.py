@@ -17,8 +17,10 @@ from botocore.config import Config
 from deployments import check, validation
 from deployments.check import BadFile, LoadedDeployment
 from deployments.model import Deployment
+from exports.check import Judge, NotJudged
 from lakeferry.error_translation import as_failure, translate_aws_errors
 from lakeferry.errors import CommandFailed
+from lakeferry.local.judge import judging
 from lakeferry.output import program_name
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
@@ -177,9 +179,13 @@ class DeploymentContext:
 
 
 def load_deployment(stage: str) -> LoadedDeployment:
-    """Load deployments/<stage>.toml. Raises CommandFailed with every mistake in the file."""
+    """Load deployments/<stage>.toml, without asking Spark about the contracts. Raises CommandFailed with every mistake."""
+    return _load(stage, check.NOT_JUDGED)
+
+
+def _load(stage: str, judge: Judge | NotJudged) -> LoadedDeployment:
     try:
-        return check.load_stage(stage)
+        return check.load_stage(stage, judge=judge)
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
@@ -190,5 +196,16 @@ def load_deployment(stage: str) -> LoadedDeployment:
 
 @contextmanager
 def open_context(stage: str) -> Iterator[DeploymentContext]:
-    """Load `deployments/<stage>.toml`, and read the vendors' addresses from environment variables. Raises CommandFailed."""
+    """Load `deployments/<stage>.toml`, and read the vendors' addresses from environment variables. Raises CommandFailed.
+
+    For commands that deploy nothing: Spark isn't asked about the contracts.
+    """
     yield DeploymentContext(load_deployment(stage), Addresses.read(os.environ))
+
+
+@contextmanager
+def open_judged_context(stage: str) -> Iterator[DeploymentContext]:
+    """Do the same for a deployment, with all checks of the contracts. Raises CommandFailed."""
+    with judging() as judge:
+        loaded = _load(stage, judge)
+    yield DeploymentContext(loaded, Addresses.read(os.environ))

@@ -80,7 +80,7 @@ def _clone(stage: str) -> Clone:
 def _deployment(clone: Clone, text: str) -> Deployment:
     """Parse the text of a deployment file. Raises CommandFailed with every mistake."""
     try:
-        return check.parse(text, name=clone.name, root=clone.root).deployment
+        return check.parse(text, name=clone.name, root=clone.root, judge=check.NOT_JUDGED).deployment
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = "Correct the file, or the answers; nothing was written. All keys: docs/reference/deployment-file.md"

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from deployments.flink_origins import with_origins
 from deployments.sources import Sources
 from exports import check, contracts, topic_schema
+from exports.check import Judge
 from exports.contract import Contract
 from exports.toml_model import BadFile
 from exports.windows import window_at, window_of
@@ -28,6 +29,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.local import export as exporting
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.local.demo_aws import TABLEFLOW_BUCKET, fresh_demo
+from lakeferry.local.judge import judging
 from lakeferry.local.target import ExportTarget, relative, require_writable
 from lakeferry.output import Output, program_name
 from simulators.data import generators
@@ -77,7 +79,8 @@ def demo(output: Output, options: DemoOptions) -> dict[str, Any]:
         raise CommandFailed("EXP-ARGUMENTS", message, "Give a time in the past; nothing was read or written")
     own_events = options.events or options.topic or options.schema
     sources = _read_events(options) if own_events else _generate_events(output)
-    chosen = _contracts(options, sources)
+    with judging() as judge:
+        chosen = _contracts(options, sources, judge)
     require_writable(options.out)
     with exporting.spark(output, options.master):
         records = _export_all(output, options, sources, chosen)
@@ -144,7 +147,7 @@ def _schema_file(options: DemoOptions, topic: str) -> Path:
     return file
 
 
-def _contracts(options: DemoOptions, sources: dict[str, Source]) -> dict[str, Contract]:
+def _contracts(options: DemoOptions, sources: dict[str, Source], judge: Judge) -> dict[str, Contract]:
     """Return the exports to run by name or path, checked against the schema of their topic."""
     names = [options.export] if options.export else contracts.shipped()
     chosen = {}
@@ -153,9 +156,9 @@ def _contracts(options: DemoOptions, sources: dict[str, Source]) -> dict[str, Co
             contract = contracts.load(name)
             if contract.source.topic in sources:
                 schema = topic_schema.from_avro(sources[contract.source.topic].topic.schema, contract.source.topic)
-                schema = with_origins(schema, Sources())
+                schema = with_origins(schema, Sources(ROOT, check.NOT_JUDGED))
                 file = Path(name) if name.endswith(".toml") else ROOT / "exports" / f"{name}.toml"
-                chosen[name] = check.check_file(file, schema)
+                chosen[name] = check.check_file(file, schema, judge)
             elif options.export:
                 wanted = contract.source.topic
                 hint = (

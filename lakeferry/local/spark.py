@@ -56,10 +56,11 @@ class BadMaster(Exception):
     """The text is not a master URL of Spark."""
 
 
-def prepare(*, master: str = LOCAL, code: Callable[[], Path] | None = None) -> Path:
+def prepare(*, master: str = LOCAL, code: Callable[[], Path] | None = None, write_archive: bool = True) -> Path:
     """Set what pyspark reads when it starts its JVM, and return the Java home. Raises NotSetUp or BadMaster.
 
-    `code` builds the zip that ships with the Glue job, from which executors outside of this process import the job.
+    `code` builds the zip that ships with the Glue job, from which executors outside of this process import the job. Without
+    `write_archive`, the archive of classes is used if it exists, and not written.
     """
     if not _MASTER.fullmatch(master):
         raise BadMaster(f"{master} is not a Spark master")
@@ -73,7 +74,7 @@ def prepare(*, master: str = LOCAL, code: Callable[[], Path] | None = None) -> P
     arguments = ["--master", master, "--driver-memory", _DRIVER_MEMORY]
     settings = {**SPARK_SETTINGS, "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     java_options = [*_JAVA_OPTIONS]
-    if not is_cluster(master):
+    if not is_cluster(master) and (write_archive or _archive(java_home).exists()):
         java_options += _archive_options(java_home)
     if master.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable

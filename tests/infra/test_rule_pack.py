@@ -30,7 +30,7 @@ def planted(app):
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory):
-    return assembly_kit.synthesise(check.load_stage("dev"), tmp_path_factory.mktemp("broken"), planted)
+    return assembly_kit.synthesise(check.load_stage("dev", judge=check.NOT_JUDGED), tmp_path_factory.mktemp("broken"), planted)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,9 @@ class StandIns:
         account = self.snow.credentials["account"]
         text = FILE.format(name=name, stage="test", on_destroy=on_destroy, account=account, confluent=confluent)
         ctx = DeploymentContext(
-            check.parse(text, name="test.toml"), Addresses(self.cloud.url, "", self.snow.url), clock=self.clock
+            check.parse(text, name="test.toml", judge=check.NOT_JUDGED),
+            Addresses(self.cloud.url, "", self.snow.url),
+            clock=self.clock,
         )
         if prepared:
             self.prepare(ctx)

@@ -177,9 +177,9 @@ def test_all_wrong_types_are_reported_and_stop_the_run(lake):
     replaced = {"replaced_fields": ["n", "share", "name"]}
     (window,) = lake.export(contract(*SHOWN, source=replaced)).record.windows
     assert (window["state"], window["code"]) == ("failed", "EXP-TYPE-CHANGED")
-    assert "n is string in the table, integer in the contract" in window["reason"]
-    assert "share is map in the table" in window["reason"]
-    assert "name is struct in the table; name a field inside it" in window["reason"]
+    assert "column n: the field is text, and the column's type is integer" in window["reason"]
+    assert "column share: the field is a map" in window["reason"]
+    assert "column name: the field is a record or a union; name a field inside it" in window["reason"]
     assert lake.published() == lake.keys("exports/things/data/") == []
 
 
@@ -191,7 +191,7 @@ def test_an_expression_over_a_missing_field_names_it(lake):
 
 def test_a_field_that_would_lose_digits_is_refused(lake):
     (window,) = filled(lake).export(contract(column("id"), column("price", "decimal(18,1)"))).record.windows
-    assert "price is decimal(10,2) in the table, decimal(18,1) in the contract" in window["reason"]
+    assert "column price: the field is decimal(10,2), and the column's type is decimal(18,1)" in window["reason"]
 
 
 @pytest.mark.slow

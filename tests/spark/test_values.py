@@ -237,7 +237,7 @@ EXACT = "cast(cast(real as string) as decimal(12,2))"
         ("EXP-FUNCTION-ARGUMENT", [column("x", "timestamp", expression="from_utc_timestamp(at, id)")], ["big too"], {}),
         ("EXP-FUNCTION-ARGUMENT", [column("x", "timestamp", expression="from_utc_timestamp(at, '+25:00')")], ["none"], {}),
         ("EXP-INDEX", [column("x", expression="split(id, ' ')[1]")], ["none"], {}),
-        ("EXP-TYPE-CHANGED", [column("x", "decimal(12,2)", measure="sum(real)")], ["none"], {"aggregate": SUMMED}),
+        ("EXP-EXPRESSION-TYPE", [column("x", "decimal(12,2)", measure="sum(real)")], ["none"], {"aggregate": SUMMED}),
         ("EXP-CAST", [column("x", "decimal(12,2)", measure=f"max({EXACT})")], ["nan", "none"], {"aggregate": SUMMED}),
     ],
     ids=[
@@ -295,7 +295,7 @@ def test_a_measure_of_doubles_is_exact_or_refused(limits, text, problem):
 def test_a_filter_that_would_take_infinity_for_nothing_is_refused(limits):
     rule = {"where": "cast(real as decimal(12,2)) >= 0", "reason": "the case at hand"}
     run = limits.export(contract(column("id"), filter=[rule]))
-    assert (run.window()["code"], "turns NaN and infinity into null" in run.window()["reason"]) == ("EXP-TYPE-CHANGED", True)
+    assert (run.window()["code"], "turns NaN and infinity into null" in run.window()["reason"]) == ("EXP-EXPRESSION-TYPE", True)
 
 
 #: What Spark 4 would answer otherwise than Spark 3.5, by its defaults.
@@ -382,7 +382,7 @@ def test_a_treatment_that_does_not_fit_the_tables_type_stops_the_run(lake, sourc
     kind = "integer" if personal.get("to") in ("year", "bucket") else "text"
     run = lake.export(contract(column("id"), treated("derived", source, kind, **personal), name="people"))
     assert run.state() == "failed"
-    assert re.search("derived is (bigint|string) in the table", run.window()["reason"])
+    assert re.search("column derived: the field is (integer|text), and", run.window()["reason"])
 
 
 def test_a_gzip_file_is_stored_as_one(lake):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import json
+import random
 import re
 import shutil
 import string
@@ -47,7 +47,7 @@ def root(tmp_path_factory):
 def mistakes(text, root=ROOT):
     """Return the messages by key."""
     with pytest.raises(BadFile) as bad:
-        check.parse(text, name="dev.toml", root=root)
+        check.parse(text, name="dev.toml", root=root, judge=check.NOT_JUDGED)
     lines = text.splitlines()
     for problem in bad.value.problems:
         assert 0 <= problem.line <= len(lines)
@@ -67,14 +67,14 @@ def changed(*pairs):
 
 @pytest.mark.parametrize("stage", ["dev", "prod"])
 def test_shipped_files_are_valid(stage):
-    plan = check.load_stage(stage)
+    plan = check.load_stage(stage, judge=check.NOT_JUDGED)
     assert plan.deployment.prefix == f"lakeferry-{stage}"
     assert plan.deployment.exports
 
 
 def test_data_is_kept_by_default():
     """I20."""
-    assert check.parse(changed(('on_destroy = "delete"', "")), name="x").deployment.keeps_data
+    assert check.parse(changed(('on_destroy = "delete"', "")), name="x", judge=check.NOT_JUDGED).deployment.keeps_data
 
 
 #: The change to dev.toml, the reported key, and words in the message.
@@ -377,13 +377,20 @@ def test_each_mistake_is_reported_with_its_key(what, root):
 
 def test_a_topic_may_have_no_table():
     plain = '[[topics]]\nname = "plain"\npartitions = 1\n\n[[statements]]'
-    deployment = check.parse(changed(("[[statements]]", plain)), name="x").deployment
+    deployment = check.parse(changed(("[[statements]]", plain)), name="x", judge=check.NOT_JUDGED).deployment
     assert [topic.name for topic in deployment.topics if topic.tableflow is None] == ["plain"]
 
 
 def test_forty_tags_are_allowed():
     tags = "\n".join(f'tag{number} = "x"' for number in range(40))
-    assert len(check.parse(changed(('cost-centre = "data-platform"', tags)), name="x").deployment.identity.tags) == 40
+    assert (
+        len(
+            check.parse(
+                changed(('cost-centre = "data-platform"', tags)), name="x", judge=check.NOT_JUDGED
+            ).deployment.identity.tags
+        )
+        == 40
+    )
 
 
 def test_all_mistakes_are_reported_at_once_each_with_its_line():
@@ -395,7 +402,7 @@ def test_all_mistakes_are_reported_at_once_each_with_its_line():
         ('cost-centre = "data-platform"', 'Stage = "x"'),
     )
     with pytest.raises(BadFile) as bad:
-        check.parse(text, name="dev.toml")
+        check.parse(text, name="dev.toml", judge=check.NOT_JUDGED)
     lines = text.splitlines()
     messages = {problem.key: lines[problem.line - 1] for problem in bad.value.problems}
     assert messages["aws.glue_wokers"].startswith("glue_wokers")
@@ -407,7 +414,7 @@ def test_all_mistakes_are_reported_at_once_each_with_its_line():
 
 
 def test_data_may_be_generated_from_a_schema_that_exists():
-    assert check.parse(changed(('datagen = "STOCK_TRADES"', 'datagen = "schema"')), name="dev.toml")
+    assert check.parse(changed(('datagen = "STOCK_TRADES"', 'datagen = "schema"')), name="dev.toml", judge=check.NOT_JUDGED)
 
 
 def test_mistakes_of_an_export_are_reported_with_their_own_lines():
@@ -434,7 +441,7 @@ def test_the_table_of_a_statement_is_read_where_it_can_be(tmp_path, sql, table):
     folder.mkdir(parents=True)
     (folder / "create.sql").write_text(sql)
     (folder / "undo.sql").write_text("")
-    assert Sources(tmp_path).statement("some").table == table
+    assert Sources(tmp_path, check.NOT_JUDGED).statement("some").table == table
 
 
 @pytest.mark.parametrize(
@@ -447,21 +454,23 @@ def test_the_partitions_of_a_topic_are_those_of_its_statement_or_of_the_file(tmp
     folder.mkdir(parents=True)
     (folder / "create.sql").write_text(f"CREATE TABLE a{clause} AS SELECT 1")
     (folder / "undo.sql").write_text("")
-    assert Sources(tmp_path).partitions(Topic(name="a", partitions=9, statement="some")) == partitions
-    assert Sources(tmp_path).partitions(Topic(name="a", partitions=9)) == 9
+    assert Sources(tmp_path, check.NOT_JUDGED).partitions(Topic(name="a", partitions=9, statement="some")) == partitions
+    assert Sources(tmp_path, check.NOT_JUDGED).partitions(Topic(name="a", partitions=9)) == 9
 
 
 def test_a_topic_may_have_any_name_where_the_table_of_its_statement_can_not_be_read(tmp_path):
     shutil.copytree(ROOT / "flink", tmp_path / "flink")
     file = tmp_path / "flink" / "stock_trades_with_totals" / "create.sql"
     file.write_text(file.read_text().replace("CREATE TABLE", "CREATE /* odd */ TABLE"))
-    deployment = check.parse(DEV, name="x").deployment
+    deployment = check.parse(DEV, name="x", judge=check.NOT_JUDGED).deployment
     topics = [deployment.topics[0], attrs.evolve(deployment.topics[1], name="totals")]
-    assert list(topics_have_one_writer(attrs.evolve(deployment, topics=topics), Sources(tmp_path))) == []
+    assert list(topics_have_one_writer(attrs.evolve(deployment, topics=topics), Sources(tmp_path, check.NOT_JUDGED))) == []
 
 
 def test_names_with_different_ids_are_valid():
-    assert check.parse(changed(("[[statements]]", '[[topics]]\nname = "stocktrades"\n\n[[statements]]')), name="x")
+    assert check.parse(
+        changed(("[[statements]]", '[[topics]]\nname = "stocktrades"\n\n[[statements]]')), name="x", judge=check.NOT_JUDGED
+    )
 
 
 SECRETS = {
@@ -494,7 +503,7 @@ def test_a_secret_is_refused_anywhere_and_never_repeated(what, line):
     """I13."""
     text = DEV.replace('cloud_key_secret = "lakeferry/confluent-cloud-key"', line.format(SECRETS[what]))
     with pytest.raises(BadFile) as bad:
-        check.parse(text, name="dev.toml")
+        check.parse(text, name="dev.toml", judge=check.NOT_JUDGED)
     (problem,) = bad.value.problems
     assert "Secrets Manager" in problem.message
     assert SECRETS[what] in text.splitlines()[problem.line - 1]
@@ -523,14 +532,14 @@ def test_names_in_shipped_files_are_not_taken_for_secrets():
 def test_an_invalid_stage_opens_no_file(tmp_path):
     for stage in ("../dev", "nope", "", "dev/../dev", "DEV", "x" * 1_000_000, "d\0v", "🙂"):
         with pytest.raises(BadFile) as bad:
-            check.load_stage(stage)
+            check.load_stage(stage, judge=check.NOT_JUDGED)
         assert len(str(bad.value)) < 300
 
 
 def test_a_files_stage_must_match_its_name(tmp_path):
     (tmp_path / "test.toml").write_text(DEV)
     with pytest.raises(BadFile, match="but the file is that of stage 'test'"):
-        check.load_stage("test", tmp_path)
+        check.load_stage("test", tmp_path, judge=check.NOT_JUDGED)
 
 
 def test_the_schema_for_editors_has_the_same_model():
@@ -545,7 +554,7 @@ def test_the_schema_for_editors_has_the_same_model():
 @pytest.mark.parametrize("days", [46, 400])
 def test_a_retention_longer_than_the_time_of_publishing_is_valid(root, days):
     text = changed(("snapshots_days = 7", f"snapshots_days = 7\nrows_days = {days}"), ('"daily_trades"', '"monthly_trades"'))
-    assert check.parse(text, name="dev.toml", root=root).deployment.tables[0].tableflow.rows_days == days
+    assert check.parse(text, name="dev.toml", root=root, judge=check.NOT_JUDGED).deployment.tables[0].tableflow.rows_days == days
 
 
 def test_every_rule_has_a_mistake_that_it_finds(root):
@@ -557,7 +566,7 @@ def test_every_rule_has_a_mistake_that_it_finds(root):
 
 def _finds_more(rule, text, root):
     """Return whether the rule adds problems to those of `text`."""
-    return _count(text, [lambda deployment: rule(deployment, Sources(root))]) > _count(text, [])
+    return _count(text, [lambda deployment: rule(deployment, Sources(root, check.NOT_JUDGED))]) > _count(text, [])
 
 
 def _count(text, rules):
@@ -575,11 +584,13 @@ def test_a_table_that_appends_needs_a_statement_that_appends(tmp_path, mode, exp
     shutil.copytree(ROOT / "flink", tmp_path / "flink")
     file = tmp_path / "flink" / "stock_trades_with_totals" / "create.sql"
     file.write_text(file.read_text().replace("'changelog.mode' = 'append'", f"'changelog.mode' = '{mode}'"))
-    deployment = check.parse(DEV, name="x").deployment
-    ((key, message),) = write_modes_match_cleanup_policies(deployment, Sources(tmp_path))
+    deployment = check.parse(DEV, name="x", judge=check.NOT_JUDGED).deployment
+    ((key, message),) = write_modes_match_cleanup_policies(deployment, Sources(tmp_path, check.NOT_JUDGED))
     assert (key, expected_message in message) == ("topics[1].tableflow.write_mode", True)
     without_table = [attrs.evolve(deployment.topics[0], tableflow=None), *deployment.topics[1:]]
-    found = list(write_modes_match_cleanup_policies(attrs.evolve(deployment, topics=without_table), Sources(tmp_path)))
+    found = list(
+        write_modes_match_cleanup_policies(attrs.evolve(deployment, topics=without_table), Sources(tmp_path, check.NOT_JUDGED))
+    )
     assert found == [(key, message)]
 
 
@@ -591,8 +602,10 @@ def test_files_must_be_kept_longer_than_windows_are_published_again(tmp_path):
     contract.write_text(contract.read_text().replace("restate_for_days = 3", "restate_for_days = 90"))
     kept = 'contract = "daily_trades"\nkeep_days = {}'
     for days, wrong in ((90, ["exports[0].keep_days"]), (91, [])):
-        deployment = check.parse(changed(('contract = "daily_trades"', kept.format(days))), name="x").deployment
-        assert [key for key, _ in exports_match_topics(deployment, Sources(tmp_path))] == wrong
+        deployment = check.parse(
+            changed(('contract = "daily_trades"', kept.format(days))), name="x", judge=check.NOT_JUDGED
+        ).deployment
+        assert [key for key, _ in exports_match_topics(deployment, Sources(tmp_path, check.NOT_JUDGED))] == wrong
 
 
 FLAT_ORDERS = """
@@ -637,4 +650,4 @@ def test_an_export_of_a_topic_that_flink_fills_with_tagged_fields_needs_treatmen
     assert [line.partition(": ")[2].partition(" contains personal data")[0] for line in found] == ["userid", "gender"]
     dropped = "".join(column.format(name, 'personal = { treatment = "drop" }') for name in ("userid", "gender"))
     contract.write_text(text + dropped + column.format("status", "") + '[delivery]\norder_by = ["status"]\n')
-    assert check.parse(DEV + FLAT_ORDERS, name="dev.toml", root=folder)
+    assert check.parse(DEV + FLAT_ORDERS, name="dev.toml", root=folder, judge=check.NOT_JUDGED)

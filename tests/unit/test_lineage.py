@@ -12,6 +12,7 @@ from deployments import lineage
 from deployments.flink_origins import with_origins
 from deployments.sources import ROOT, Sources
 from exports import check, topic_schema
+from exports.check import NOT_JUDGED
 from exports.toml_model import BadFile
 
 SOURCES = {topic: topic_schema.load(ROOT / "topics" / f"{topic}.avsc", topic) for topic in ("store_orders", "stock_trades")}
@@ -170,7 +171,7 @@ def project(root: Path, **statements: str) -> Sources:
         (root / "flink" / name).mkdir()
         (root / "flink" / name / "create.sql").write_text(text)
         (root / "flink" / name / "undo.sql").write_text(f"DROP TABLE IF EXISTS {name};")
-    return Sources(root)
+    return Sources(root, NOT_JUDGED)
 
 
 def personal(schema: dict, topic: str, sources: Sources) -> dict[str, str]:
@@ -277,13 +278,13 @@ def test_a_contract_over_the_shipped_flat_orders_needs_treatments(tmp_path):
     contract.write_text(CONTRACT)
     schema = with_origins(topic_schema.from_avro(FLAT, "store_orders_flat"), project(tmp_path / "project"))
     with pytest.raises(BadFile) as bad:
-        check.check_file(contract, schema)
+        check.check_file(contract, schema, check.NOT_JUDGED)
     assert [problem.key for problem in bad.value.problems] == ["column[1]", "column[2]"]
     assert "userid contains personal data (userid: flink/store_orders_flat/create.sql computes it from " in str(bad.value)
     treated = CONTRACT.replace('title = "User"', 'title = "U"\npersonal = { treatment = "hash", kind = "id" }')
     treated = treated.replace('title = "Gender"', 'title = "G"\npersonal = { treatment = "drop" }')
     contract.write_text(treated)
-    assert check.check_file(contract, schema).name == "flat"
+    assert check.check_file(contract, schema, check.NOT_JUDGED).name == "flat"
 
 
 def test_a_statement_file_that_is_no_sql_is_unknown(tmp_path):

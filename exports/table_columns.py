@@ -1,0 +1,70 @@
+"""The columns that a topic's schema gives the topic's table, as Spark reads them: the JSON form of Spark's StructType.
+
+Kafka's metadata has the names that it has in expressions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from exports.avro_schema import Type
+from exports.expressions import KAFKA_FIELDS
+from exports.topic_schema import TopicSchema
+
+_SPARK: Final = {
+    "int": "integer",
+    "bytes": "binary",
+    "fixed": "binary",
+    "enum": "string",
+    "uuid": "string",
+    "timestamp-millis": "timestamp",
+    "timestamp-micros": "timestamp",
+    "local-timestamp-millis": "timestamp_ntz",
+    "local-timestamp-micros": "timestamp_ntz",
+    # Spark can't read a table that has a time of day, which `exports.check` reports.
+    "time-millis": "string",
+    "time-micros": "string",
+}
+_METADATA: Final[dict[str, Any]] = {
+    **dict.fromkeys(KAFKA_FIELDS, "string"),
+    "kafka_partition": "integer",
+    "kafka_headers": {"type": "map", "keyType": "string", "valueType": "binary", "valueContainsNull": True},
+    "kafka_leader_epoch": "integer",
+    "kafka_offset": "long",
+    "kafka_timestamp": "timestamp",
+    "kafka_raw_key": "binary",
+    "kafka_raw_value": "binary",
+}
+
+
+def spark_columns(schema: TopicSchema) -> dict[str, Any]:
+    """Return the table's columns. The record's key is the column `key`, unless the value has a field of this name."""
+    fields = [_column(field.name, spark_type(field.type), field.type.nullable) for field in schema.type.fields]
+    if "key" not in schema.fields:
+        fields.insert(0, _column("key", "binary"))
+    return {"type": "struct", "fields": [*fields, *(_column(name, type_) for name, type_ in _METADATA.items())]}
+
+
+def spark_type(type_: Type) -> Any:
+    if type_.kind == "decimal" and type_.size:
+        return "decimal({},{})".format(*type_.size)
+    if type_.kind in ("record", "union"):
+        return {
+            "type": "struct",
+            "fields": [_column(field.name, spark_type(field.type), field.type.nullable) for field in type_.fields],
+        }
+    if type_.kind == "array" and type_.items:
+        return {"type": "array", "elementType": spark_type(type_.items), "containsNull": type_.items.nullable}
+    if type_.kind == "map" and type_.items:
+        keys = spark_type(type_.key) if type_.key else "string"
+        return {
+            "type": "map",
+            "keyType": keys,
+            "valueType": spark_type(type_.items),
+            "valueContainsNull": type_.items.nullable,
+        }
+    return _SPARK.get(type_.kind, type_.kind)
+
+
+def _column(name: str, type_: Any, nullable: bool = True) -> dict[str, Any]:
+    return {"name": name, "type": type_, "nullable": nullable, "metadata": {}}
