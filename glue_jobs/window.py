@@ -21,6 +21,7 @@ from glue_jobs.aggregate_table import AggregateTable, holds
 from glue_jobs.completeness import Completeness, Verdict
 from glue_jobs.contract import code_version
 from glue_jobs.delivery import cleanup, counts, csv, datapackage, manifest, report
+from glue_jobs.delivery.checks import explained, implied_checks
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts
 from glue_jobs.delivery.manifest import INCOMPLETE, CheckResult, Fence, File, Manifest, WindowResult
 from glue_jobs.delivery.multipart import CsvFormat, StoredFile, write_file
@@ -188,7 +189,7 @@ def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]
             counted = counts.reconcile(read, stored.report, stats, aggregated=run.contract.aggregate is not None)
             counts.require_valid(read, run.contract.source.max_invalid_percent, window.label)
             checks = _checks(run, stored.report, stats)
-        _require_clean(window, stats, checks)
+        _require_clean(run, window, stats, checks)
         empty = stats.rows == 0
         result = WindowResult(
             contract=run.contract,
@@ -288,20 +289,7 @@ def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[
     return results
 
 
-def implied_checks(contract: Contract, stats: FileStats) -> list[CheckResult]:
-    """Return the checks that follow from the columns: no empty cells, and only the allowed values."""
-    results = []
-    for column in contract.columns:
-        if not column.nullable:
-            empty = stats.nulls.get(column.name, 0)
-            results.append(CheckResult(f"{column.name}_not_empty", "block", f"{column.name} is empty in some rows.", empty))
-        if column.allowed:
-            message = f"{column.name} has values other than {', '.join(column.allowed)}."
-            results.append(CheckResult(f"{column.name}_allowed", "block", message, stats.disallowed.get(column.name, 0)))
-    return results
-
-
-def _require_clean(window: Window, stats: FileStats, checks: list[CheckResult]) -> None:
+def _require_clean(run: RunContext, window: Window, stats: FileStats, checks: list[CheckResult]) -> None:
     if stats.personal:
         hits = "; ".join(f"{what} in {count} rows" for what, count in sorted(stats.personal.items()))
         raise Blocked(
@@ -311,8 +299,8 @@ def _require_clean(window: Window, stats: FileStats, checks: list[CheckResult]) 
         )
     failed = [check for check in checks if check.severity == "block" and not check.passed]
     if failed:
-        listed = "; ".join(f"{check.message} ({check.id}: {check.failed:,})" for check in failed)
-        raise Blocked("EXP-CHECK-BLOCKED", f"window {window.label}: {listed}", "Correct the source, or the check")
+        listed, remedy = explained(failed, run.contract, stats)
+        raise Blocked("EXP-CHECK-BLOCKED", f"window {window.label}: {listed}", remedy)
 
 
 def _require_all_events(window: Window, current: Manifest, result: WindowResult) -> None:

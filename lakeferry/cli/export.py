@@ -85,7 +85,8 @@ def run(
         output.print(f"{record.windows_left} older windows are still missing; run again to publish more of them.")
     for file in files:
         output.print(f"wrote {relative(file)}")
-    output.print(f"Record: s3://{target.bucket}/{target.prefix}/{record.key}")
+    if not target.embedded_url:  # nobody can open a bucket of the demo, which ends with the command
+        output.print(f"Record: s3://{target.bucket}/{target.prefix}/{record.key}")
     if failure := export.failure(record):
         raise failure
     return {"source": target.source, **attrs.asdict(record)}

@@ -323,6 +323,20 @@ def test_a_window_is_compared_with_windows_of_its_length_only(lake):
     assert weeks.manifest(WEEK)["previous_window"] is None
 
 
+def test_a_check_that_follows_from_a_column_says_how_to_change_the_column(lake):
+    lake.commit(THINGS, thing("a", 1), thing("b", 2), thing("c", 3))
+    lines = column("id"), column("n", "integer", expression="nullif(n, 2)", allowed=["1"])
+    own = {"id": "small", "severity": "block", "message": "n is large.", "each_row": "n < 3"}
+    window = lake.export(contract(*lines)).window()
+    found = "n is empty in 1 of 3 rows, and the column isn't nullable; n has values other than 1 in 1 of 3 rows"
+    assert (window["code"], window["reason"]) == ("EXP-CHECK-BLOCKED", f"window {WEEK}: {found}")
+    columns = "set nullable = true for n, or add the values to `allowed` of n"
+    assert window["remedy"] == f"Correct the source, or {columns}"
+    both = lake.export(contract(*lines, check=[own])).window()
+    assert both["reason"] == f"window {WEEK}: {found}; n is large. (small: 1)"
+    assert both["remedy"] == f"Correct the source, or the check, or {columns}"
+
+
 def test_blocked_windows_delay_no_other_window(lake):
     """The two oldest windows fail in every run, and a run may catch up with two."""
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in range(-4, 1)))

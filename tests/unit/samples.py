@@ -16,10 +16,10 @@ from exports import contracts
 from exports.contract import Check, Contract
 from exports.windows import Window, window_of
 from glue_jobs.delivery import csv, manifest
+from glue_jobs.delivery.checks import implied_checks
 from glue_jobs.delivery.manifest import CheckResult, File, WindowResult
 from glue_jobs.delivery.verify import FileStats, Part, verify_file
 from glue_jobs.source import PinnedTable
-from glue_jobs.window import implied_checks
 
 MONDAY = date(2026, 11, 9)
 RUN = "20261116T061502Z-5a0c9e12"

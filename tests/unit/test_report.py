@@ -116,7 +116,21 @@ def test_failed_checks_come_first_and_are_in_the_notes():
     rows = found.one("div", id="results").rows()
     assert rows[0] == [checks[-1].message, "failed", "in 12 rows", "a warning; the file is delivered"]
     assert {row[1] for row in rows[1:]} == {"passed"}
-    assert "more checks of columns passed" in found.text
+    assert "more checks of columns passed: never empty, only allowed values" in found.text
+
+
+def test_a_contract_without_checks_of_its_own_shows_those_of_its_columns():
+    made = samples.trades()
+    found = page(made)
+    assert f"All {len(made.checks)} checks passed." in found.text
+    assert f"Show the {len(made.checks)} checks: never empty, only allowed values" in found.text
+    assert "more check" not in found.text
+
+
+def test_results_of_checks_name_their_heads_where_a_narrow_screen_stacks_them():
+    cells = page(samples.weekly_sales()).one("div", id="results").all("td")
+    heads = [cell.attributes["data-head"] for cell in cells]
+    assert heads == ["Result", "Found", "If found"] * (len(heads) // 3)
 
 
 def test_a_file_without_checks_says_so():
@@ -164,10 +178,12 @@ def test_excluded_events_add_up_in_plain_words():
 
 def test_an_aggregate_reports_groups_that_are_too_small():
     found = page(samples.sales_by_region())
-    assert "2 groups are left out as too small." in found.one("p", class_="status complete").text
+    said = "The file has 13 rows. 2 groups are not shown, to protect the people in small groups. Every check passed."
+    assert found.one("p", class_="status complete").text == f"Complete. {said}"
     assert "Groups of fewer than 10 people are left out" in found.text
     assert ["belong to groups that are too small to be shown", "38"] in found.one("div", id="lines").rows()
-    assert "No group was left out: Rows sum up trades per symbol" in page(samples.daily_trades()).text
+    without_people = "No group had to be left out. By the contract, the rows are not about people: Rows sum up trades"
+    assert without_people in page(samples.daily_trades()).text
 
 
 @pytest.mark.parametrize(

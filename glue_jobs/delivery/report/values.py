@@ -16,7 +16,8 @@ def status(result: WindowResult) -> tuple[str, str]:
     """Return the status in a word and in a sentence."""
     groups = result.counts["groups"]
     few = groups["suppressed"] if groups else 0
-    suppressed = f" {count(few, 'group is', 'groups are')} left out as too small." if few else ""
+    hidden = count(few, "group is", "groups are")
+    suppressed = f" {hidden} not shown, to protect the people in small groups." if few else ""
     if result.status == "incomplete":
         return "Incomplete", _incomplete(result)
     if result.status == "empty":
@@ -27,10 +28,9 @@ def status(result: WindowResult) -> tuple[str, str]:
         return "Empty", f"There are no rows in this window; the file has only its header.{suppressed}{earlier}"
     failed = sum(not check.passed for check in result.checks)
     checked = f"{count(failed, 'check')} failed, see below." if failed else "Every check passed."
-    return (
-        result.status.capitalize(),
-        f"All {count(result.stats.rows, 'row')} of this window are in the file.{suppressed} {checked}",
-    )
+    rows = count(result.stats.rows, "row")
+    delivered = f"The file has {rows}." if few else f"All {rows} of this window are in the file."
+    return result.status.capitalize(), f"{delivered}{suppressed} {checked}"
 
 
 def _incomplete(result: WindowResult) -> str:
@@ -161,7 +161,8 @@ def lines(result: WindowResult) -> list[tuple[str, int]]:
 def groups(counted: dict[str, int], contract: Contract, text: int) -> str:
     rule = contract.aggregate
     if rule is None or rule.person_id is None:
-        return f"No group was left out: {prose((rule and rule.no_persons_because) or '', text)}"
+        reason = prose((rule and rule.no_persons_because) or "", text)
+        return f"No group had to be left out. By the contract, the rows are not about people: {reason}"
     left = f"{count(counted['suppressed'], 'group')} {'was' if counted['suppressed'] == 1 else 'were'} left out"
     reason = f"Groups of fewer than {rule.min_group_size} people are left out, and another one where there is only one such group"
     return f"{left}. {reason}, so that nobody can be recognised. Totals are of the groups shown."

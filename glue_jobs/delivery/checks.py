@@ -1,0 +1,45 @@
+"""The checks that follow from a contract's columns, and what to do about checks that failed."""
+
+from __future__ import annotations
+
+from exports.contract import Contract
+from glue_jobs.delivery.manifest import CheckResult
+from glue_jobs.delivery.verify import FileStats
+
+
+def implied_checks(contract: Contract, stats: FileStats) -> list[CheckResult]:
+    """Return the checks that follow from the columns: no empty cells, and only the allowed values."""
+    results = []
+    for column in contract.columns:
+        name, empty, other = column.name, stats.nulls.get(column.name, 0), stats.disallowed.get(column.name, 0)
+        if not column.nullable:
+            message = f"{name} is empty in some rows."
+            if empty:
+                message = f"{name} is empty in {_of_rows(empty, stats)}, and the column isn't nullable."
+            results.append(CheckResult(f"{name}_not_empty", "block", message, empty))
+        if column.allowed:
+            values = f"has values other than {', '.join(column.allowed)}"
+            message = f"{name} {values} in {_of_rows(other, stats)}." if other else f"{name} {values}."
+            results.append(CheckResult(f"{name}_allowed", "block", message, other))
+    return results
+
+
+def _of_rows(failed: int, stats: FileStats) -> str:
+    return f"{failed:,} of {stats.rows:,} {'row' if stats.rows == 1 else 'rows'}"
+
+
+def explained(failed: list[CheckResult], contract: Contract, stats: FileStats) -> tuple[str, str]:
+    """Return what the failed checks found, and what to do about it."""
+    implied = implied_checks(contract, stats)
+    own = [check for check in failed if check not in implied]
+    found = [check.message.rstrip(".") for check in failed if check in implied]
+    found += [f"{check.message} ({check.id}: {check.failed:,})" for check in own]
+    ids = {check.id for check in failed if check in implied}
+    empty = [column.name for column in contract.columns if f"{column.name}_not_empty" in ids]
+    other = [column.name for column in contract.columns if f"{column.name}_allowed" in ids]
+    ways = [
+        *(["the check"] if own else []),
+        *([f"set nullable = true for {', '.join(empty)}"] if empty else []),
+        *([f"add the values to `allowed` of {', '.join(other)}"] if other else []),
+    ]
+    return "; ".join(found), "Correct the source, or " + ", or ".join(ways)
