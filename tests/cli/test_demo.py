@@ -92,14 +92,15 @@ def test_two_commands_do_not_use_the_demo_at_once(clone, own_options):
 def test_a_second_run_on_the_demos_tables_publishes_nothing_new(clone):
     first, second = (clone.root / place / "things" / WEEK for place in ("delivered", "again"))
     second.mkdir(parents=True)
-    (second / f"things_{WEEK}.part-0007.csv").write_text("of a former run")
+    own = second / f"things_{WEEK}.checked by Anna.csv"
+    own.write_text("the reader's")
     again = clone.run("export", "run", "mine.toml", "--as-of", AS_OF.isoformat(), "--out", "again", "-q")
     assert again.code == 0, again.err
     assert f"things  {WEEK}  unchanged" in again.out
     assert f"things {WEEK}: 7 texts were longer than an Excel cell, 32,767 characters, and cut to it." in again.out
-    assert {path.name: path.read_bytes() for path in second.iterdir()} == {
-        path.name: path.read_bytes() for path in first.iterdir()
-    }
+    assert "Record:" not in again.out, "nobody can open the demo's bucket"
+    copied = {path.name: path.read_bytes() for path in first.iterdir()}
+    assert {path.name: path.read_bytes() for path in second.iterdir()} == copied | {own.name: b"the reader's"}
 
 
 def test_a_time_in_the_future_is_refused_before_anything_is_written(clone, own_options):
