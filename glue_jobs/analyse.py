@@ -105,6 +105,8 @@ class _Analyser:
             return
         if expressions.uses_clock(analysed, nodes):
             self._add(expression, [_CLOCK], NOT_ALLOWED)
+        refused = [message for node in nodes if (message := expressions.bad_argument(frame.sparkSession, node))]
+        self._add(expression, refused, BAD_ARGUMENT)
         wrong = [message for node in nodes if (message := expressions.inexact(node))]
         if expression.of in ("row", "group"):
             self._add(expression, wrong, WRONG_TYPE)

@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import attrs
-from pyspark.errors import ParseException
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from exports.contract import Contract, Expression
 from exports.expressions import CASTS_DOUBLE, CLOCK_WORDS, SUMS_DOUBLES, forbidden, why_forbidden
-from glue_jobs.errors import BadInput
+from glue_jobs.errors import BadInput, translated
 
 #: Classes of Spark's unresolved expressions: operators, literals, fields, function calls (whose names are checked),
 #: and functions with their own syntax.
@@ -40,6 +43,12 @@ _WHY_REFUSED = dict.fromkeys(_SUBQUERIES, "a subquery is not allowed: an export 
 }
 #: Expressions of Spark's analyser whose value differs between runs or users.
 _CLOCKS = re.compile(r"Current\w+|Now|LocalTimestamp")
+#: Spark's functions that are other functions when they run.
+_REPLACED = "org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable"
+#: What authors call functions that have another name inside of Spark.
+_NAMES = {"gettimestamp": "to_date() or to_timestamp()"}
+#: Types whose neutral values no function refuses.
+_NEUTRAL = ("integer", "long", "double", "boolean", "date", "timestamp", "timestamp_ntz")
 _COUNTS = ("count", "count_if")
 _TIMES = {"date", "timestamp", "timestamp_ntz"}
 #: The required form of a typed literal. The words that Spark replaces with the current time begin with a letter.
@@ -113,6 +122,38 @@ def inexact(node: Any) -> str | None:
     return CASTS_DOUBLE if is_strict and node.dataType().typeName().startswith("decimal") else None
 
 
+def bad_argument(spark: SparkSession, node: Any) -> str | None:
+    """Return a message about a function that doesn't accept one of its constant texts, such as a date format.
+
+    The function is computed with these constants, and with neutral values in the place of everything else. What a text of a row
+    may be isn't known, so a function with such an argument is not computed, but for the first argument, its subject.
+    """
+    arguments = [node.children().apply(index) for index in range(node.children().size())]
+    texts = [argument for argument in arguments if argument.foldable() and argument.dataType().typeName() == "string"]
+    others = [argument for argument in arguments[1:] if not argument.foldable()]
+    if not texts or any(argument.dataType().typeName() not in _NEUTRAL for argument in others):
+        return None
+    jvm: Any = spark._jvm
+    literal = jvm.org.apache.spark.sql.catalyst.expressions.Literal
+    neutral = [argument if argument.foldable() else literal.default(argument.dataType()) for argument in arguments]
+    subjects = [neutral[0]]
+    if not arguments[0].foldable() and arguments[0].dataType().typeName() == "string":
+        parser: Any = spark._jsparkSession.sessionState().sqlParser()
+        subjects.append(parser.parseExpression("'UTC'"))  # some functions have a time zone there
+    if not all(_is_refused(node, jvm.PythonUtils.toSeq([subject, *neutral[1:]])) for subject in subjects):
+        return None
+    name = _NAMES.get(node.prettyName(), f"{node.prettyName()}()")
+    return f"{name} does not accept {' or '.join(text.sql() for text in texts)} as an argument"
+
+
+def _is_refused(node: Any, arguments: Any) -> bool:
+    try:
+        node.withNewChildren(arguments).eval(None)
+    except (Py4JJavaError, PySparkException) as error:
+        return translated(error).code == "EXP-FUNCTION-ARGUMENT"
+    return False
+
+
 def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:
     for node in nodes:
         kind, names = _kind(node), _names(node)
@@ -158,8 +199,10 @@ def uses_clock(frame: DataFrame, nodes: list[Any]) -> bool:
 
 
 def nodes_of(tree: Any) -> Iterator[Any]:
-    """Yield the nodes of an expression."""
+    """Yield the nodes of an expression, and those by which Spark replaces a function when it runs."""
     yield tree
+    if is_instance_of(SparkContext._gateway, tree, _REPLACED):
+        yield from nodes_of(tree.replacement())
     children = tree.children()
     for index in range(children.size()):
         yield from nodes_of(children.apply(index))
