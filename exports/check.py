@@ -20,6 +20,7 @@ from exports.topic_schema import TopicSchema
 Finding = tuple[str, str]
 
 _TIMES = {"timestamp-millis", "timestamp-micros", "local-timestamp-millis", "local-timestamp-micros"}
+_AMBIGUOUS = "{} may mean a field of the topic or Kafka's metadata. Remove it from the contract, or rename the field in the topic"
 
 
 class NotJudged:
@@ -59,8 +60,16 @@ def _fields_exist(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
     for key, path in contract.fields():
         if _resolve(path, contract, schema) is None:
             yield key, f"the schema of {schema.topic} has no field {path}{did_you_mean(path, schema.fields)}"
+        if _is_ambiguous(path, schema):
+            yield key, _AMBIGUOUS.format(path)
     if contract.explode and (array := schema.fields.get(contract.explode.array)) and array.kind != "array":
         yield "explode.array", f"{contract.explode.array} is {array.kind}, not an array"
+
+
+def _is_ambiguous(path: str, schema: TopicSchema) -> bool:
+    """Return whether a path begins with a name that both the topic's field and Kafka's metadata have."""
+    head = path.partition(".")[0]
+    return head in KAFKA_FIELDS and head in schema.fields
 
 
 def _event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
@@ -77,6 +86,8 @@ def _table_can_be_read(contract: Contract, schema: TopicSchema) -> Iterator[Find
         )
     if contract.explode and contract.explode.alias in {path.partition(".")[0] for path in schema.fields}:
         yield "explode.as", f"{schema.topic} has a field {contract.explode.alias}. Give the item another name"
+    elif contract.explode and contract.explode.alias in (*KAFKA_FIELDS, *WINDOW_FIELDS):
+        yield "explode.as", f"{contract.explode.alias} is a name of the job in expressions. Give the item another name"
 
 
 def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
@@ -102,6 +113,8 @@ def _judged(contract: Contract, schema: TopicSchema, judge: Judge) -> Iterator[F
     for finding in analysis.findings:
         subject = f"{finding.label.removeprefix('column ')}: " if finding.key.endswith("]") else ""
         yield finding.key, f"{subject}{finding.message}"
+    for key, paths in analysis.reads.items():
+        yield from ((key, _AMBIGUOUS.format(path)) for path in paths if _is_ambiguous(path, schema))
     for index, column in enumerate(contract.column):
         for key in (f"column[{index}].expression", f"column[{index}].measure"):
             if key not in analysis.counts:

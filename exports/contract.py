@@ -24,8 +24,8 @@ NAME = Form(r"[a-z][a-z0-9_]{0,62}", "a name of at most 63 lower-case letters, d
 PATH = Form(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", "the name of a field, with dots inside records: customer.email")
 TOPIC = Form(
     r"[a-z0-9._-]{1,249}",
-    "a topic's name: lower-case letters, digits, dots, hyphens and underscores. Glue keeps table names in lower case, so the table "
-    "of a topic with capitals could be that of another topic",
+    "a topic's name: lower-case letters, digits, dots, hyphens and underscores. Glue keeps table names in lower case, so the "
+    "table of a topic with capitals could be that of another topic",
 )
 TYPE = Form(
     r"text|integer|date|timestamp|boolean|decimal\([0-9]{1,2},[0-9]{1,2}\)",
@@ -59,10 +59,11 @@ class Source:
         "local-timestamp, which has no zone, is read as local time in the window's zone.",
         form=PATH,
     )
-    min_event_date: date = setting(
-        "The first valid day of events, in UTC. An event before it, or more than a day after the table's last commit, has no "
-        "valid time.",
-        default=date(1970, 1, 1),
+    min_event_date: date | None = setting(
+        "The first valid day of events, in UTC or, for a local-timestamp, in the window's zone. An event before it, or more "
+        "than a day after the table's last commit, has no valid time. The default is the day two years before the first window: "
+        "an earlier time is most often one that was never set, or that has another unit than its field says.",
+        default=None,
     )
     max_invalid_percent: int = setting(
         "The highest percentage of the window's events that may have no valid time or no key, and of the table's events that "
@@ -216,8 +217,8 @@ class Column:
 @attrs.frozen
 class Aggregate:
     person_id: str | None = setting(
-        "The field that identifies a person. The people in a group are its distinct values; case and white space around a value "
-        "are ignored, and blank values are not counted.",
+        "The field that identifies a person. The people in a group are its distinct values. Case, white space, invisible "
+        "characters and spellings that Unicode treats as equal (NFKC) make no difference, and blank values are not counted.",
         default=None,
         form=PATH,
     )
@@ -329,6 +330,17 @@ class Contract:
         return [f"{total}_{column.name}" for total, column in names if total != "sum" or column.per is None]
 
     @property
+    def min_event_date(self) -> date:
+        """Return the first valid day of events."""
+        return self.source.min_event_date or _two_years_before(self.window.first)
+
+    def starting_by(self, day: date) -> Contract:
+        """Return the contract for a run whose first window may be earlier than that of the contract."""
+        if self.source.min_event_date or day >= self.window.first:
+            return self
+        return attrs.evolve(self, source=attrs.evolve(self.source, min_event_date=_two_years_before(day)))
+
+    @property
     def hashed(self) -> list[Column]:
         return [c for c in self.column if c.personal and c.personal.treatment == "hash"]
 
@@ -359,6 +371,11 @@ class Contract:
                 yield Expression(f"check[{index}].each_row", f"check {check.id}", check.each_row, "file_row")
             if check.overall:
                 yield Expression(f"check[{index}].overall", f"check {check.id}", check.overall, "file")
+
+
+def _two_years_before(day: date) -> date:
+    is_leap_day = (day.month, day.day) == (2, 29)
+    return day.replace(year=day.year - 2, day=28 if is_leap_day else day.day)
 
 
 def decimal_type(type_: str) -> tuple[int, int] | None:

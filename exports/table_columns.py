@@ -1,6 +1,6 @@
 """The columns that a topic's schema gives the topic's table, as Spark reads them: the JSON form of Spark's StructType.
 
-Kafka's metadata has the names that it has in expressions.
+Kafka's metadata has the names that it has in expressions. A field of the topic with such a name takes its place.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def spark_columns(schema: TopicSchema) -> dict[str, Any]:
     fields = [_column(field.name, spark_type(field.type), field.type.nullable) for field in schema.type.fields]
     if "key" not in schema.fields:
         fields.insert(0, _column("key", "binary"))
-    return {"type": "struct", "fields": [*fields, *(_column(name, type_) for name, type_ in _METADATA.items())]}
+    metadata = [_column(name, type_) for name, type_ in _METADATA.items() if name not in schema.fields]
+    return {"type": "struct", "fields": [*fields, *metadata]}
 
 
 def spark_type(type_: Type) -> Any:

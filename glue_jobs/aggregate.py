@@ -10,8 +10,10 @@ from pyspark.sql import functions as F
 
 from exports.contract import Aggregate, Contract
 from glue_jobs import outcomes
+from glue_jobs.pseudonyms import person
 
 _IS_EVENT = "$is_event"
+_PERSON = "$person"
 _PERSONS = "$persons"
 _NEXT = "$next_smallest"
 
@@ -33,17 +35,19 @@ def lines_and_events(lines: DataFrame) -> DataFrame:
 
 
 def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measures: dict[str, Column]) -> DataFrame:
-    """Return one row for each group of delivered lines, and rows that count the events and the lines that are left out."""
+    """Return one row for each group of delivered lines, and rows that count the events and the lines that are left out.
+
+    `measures` must not fail in a line that isn't delivered. They aren't shown for a group of such lines, where a measure could
+    divide by a count of 0.
+    """
     delivered = F.col(outcomes.LINE_STATE) == outcomes.DELIVERED
     person_id = contract.aggregate.person_id if contract.aggregate else None
-    counted = _count_people(F.col(person_id)) if person_id else F.lit(None).cast("bigint")
-    # Measures get only fields of delivered lines, because a filter may be what prevents a division by zero. In other groups all
-    # fields are null and a measure could divide by a count of 0, so it isn't computed there.
-    guarded = {name: F.when(delivered, F.col(name)) for name in rows.columns if not name.startswith("$")}
+    spelling = F.lit(None).cast("string")
+    if person_id:
+        spelling = person(F.when(delivered, F.col(person_id).cast("string")), _kind(contract, person_id))
     is_event = F.col(_IS_EVENT)
     return (
-        rows.withColumns(guarded)
-        .withColumns({f"$key_{name}": value for name, value in keys.items()})
+        rows.withColumns({_PERSON: spelling} | {f"$key_{name}": value for name, value in keys.items()})
         .groupBy(outcomes.OUTCOME, outcomes.PARTITION, outcomes.LINE_STATE, *[F.col(f"$key_{name}").alias(name) for name in keys])
         .agg(
             F.count_if(is_event).alias(outcomes.EVENTS),
@@ -51,16 +55,15 @@ def grouped(rows: DataFrame, contract: Contract, keys: dict[str, Column], measur
             F.sum(outcomes.ITEMS).alias(outcomes.ITEMS),
             F.min(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MIN),
             F.max(F.when(is_event, F.col(outcomes.OFFSET_MIN))).alias(outcomes.OFFSET_MAX),
-            counted.alias(_PERSONS),
+            F.countDistinct(_PERSON).alias(_PERSONS),
             *[F.when(delivered, value).alias(name) for name, value in measures.items()],
         )
     )
 
 
-def _count_people(id_: Column) -> Column:
-    """Count ids, ignoring case, white space around them, and blank ids. A count that is too low suppresses more, never less."""
-    spelling = F.lower(F.btrim(id_.cast("string"), F.lit(" \t\r\n")))
-    return F.countDistinct(F.when(spelling != "", spelling))
+def _kind(contract: Contract, person_id: str) -> str:
+    """Return the kind of text that a person's id is: that of the column which hashes it, if there is one."""
+    return next((c.personal.kind or "text" for c in contract.hashed if c.personal and c.field == person_id), "text")
 
 
 def suppressed(groups: DataFrame, rule: Aggregate, keys: list[str]) -> DataFrame:

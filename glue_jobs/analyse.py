@@ -18,9 +18,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, NullType, StructField, StructType
 
 from exports.analysis import Analysis, AnalysisFinding, did_you_mean
-from exports.contract import Column, Contract, Expression
+from exports.contract import Column, Contract, Expression, decimal_type
 from exports.expressions import WINDOW_FIELDS
 from glue_jobs import additivity, columns, expressions
+from glue_jobs.decimals import why_inexact
 from glue_jobs.errors import BadInput, SourceProblem, translated
 from glue_jobs.source import quoted, table_path
 
@@ -80,12 +81,16 @@ class _Analyser:
     _contract: Contract
     _frames: dict[str, DataFrame]
     _values: dict[str, DataType]
+    #: The decimal places of the columns, by the label of their expression.
+    _places: dict[str, int]
 
     def __init__(self, contract: Contract, events: DataFrame) -> None:
         self.findings, self.reads, self.counts, self.types = [], {}, [], []
         self._contract = contract
         self._frames = _frames(contract, events)
         self._values = {}
+        sizes = {column.name: decimal_type(column.type) for column in contract.columns}
+        self._places = {f"column {name}": size[1] for name, size in sizes.items() if size}
 
     def add_expression(self, expression: Expression) -> None:
         frame = self._frames[expression.of]
@@ -107,12 +112,17 @@ class _Analyser:
             self._add(expression, [_CLOCK], NOT_ALLOWED)
         refused = [message for node in nodes if (message := expressions.bad_argument(frame.sparkSession, node))]
         self._add(expression, refused, BAD_ARGUMENT)
-        wrong = [message for node in nodes if (message := expressions.inexact(node))]
+        wrong = self._why_inexact(expression, nodes)
         if expression.of in ("row", "group"):
             self._add(expression, wrong, WRONG_TYPE)
             self._add_uses(expression, analysed, parsed.counts)
         if not wrong:
             self._add_value(expression, analysed.schema[0].dataType)
+
+    def _why_inexact(self, expression: Expression, nodes: list[Any]) -> list[str]:
+        places = self._places.get(expression.label, 0)
+        reasons = [expressions.inexact(node) or why_inexact(node, places) for node in nodes]
+        return [reason for reason in reasons if reason]
 
     def _add_uses(self, expression: Expression, analysed: DataFrame, counts: bool) -> None:
         paths = [table_path(path, self._contract) for path in _paths(_root(analysed))]

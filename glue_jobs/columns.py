@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from exports.contract import Column, Personal, decimal_type
+from glue_jobs.delivery import csv
 from glue_jobs.pseudonyms import pseudonym
 
 _NESTED = (StructType, ArrayType, MapType)
@@ -94,13 +95,16 @@ def described(spark_type: DataType) -> str:
     return spark_type.simpleString()
 
 
-def treated(column: Column, value: Expression, spark_type: DataType, key: bytes) -> Expression:
+def treated(column: Column, value: Expression, spark_type: DataType, key: bytes, delivered: Expression) -> Expression:
     """Return the value as it is exported, in the contract's type. Raises ValueError for a column to hash without a valid key.
 
     `value` is the column's raw value. That of an expression must be null in rows that are not delivered, because hashing
-    evaluates it for every row.
+    evaluates it for every row. `delivered` tells these rows apart.
     """
-    value = _finite(value, column, spark_type)
+    value = printable(_finite(value, column, spark_type), column, spark_type, delivered)
+    if isinstance(spark_type, FloatType):
+        # Spark casts a double by its shortest text, but a float by its value as a double: 0.1 would be 0.10000000149011612.
+        value = value.cast("string")
     personal = column.personal
     if personal is None or personal.treatment == "keep":
         return cast_to(value, column.type)
@@ -129,6 +133,23 @@ def _finite(value: Expression, column: Column, type_: DataType) -> Expression:
     message = F.lit(f"column {column.name}: NaN or infinity is no number that a file can carry")
     is_bad = F.isnan(value) | (F.abs(value) == F.lit(float("inf")))
     return F.when(is_bad, F.raise_error(message).cast(type_)).otherwise(value)
+
+
+def printable(value: Expression, column: Column, type_: DataType, delivered: Expression) -> Expression:
+    """Make a date or time outside of the years 1 to 9999 an error in delivered lines. Nobody's calendar has a text for it."""
+    if not isinstance(type_, DateType | TimestampType):
+        return value
+    unit = "date_from_unix_date({})" if isinstance(type_, DateType) else "timestamp_seconds({} * 86400L)"
+    first, end = (F.expr(unit.format(day)) for day in (csv.FIRST_DAY, csv.END_DAY))
+    message = F.lit(f"column {column.name}: {csv.UNPRINTABLE}")
+    is_beyond = delivered & ((value < first) | (value >= end))
+    return F.when(is_beyond, F.raise_error(message).cast(type_)).otherwise(value)
+
+
+def is_blank(text: Expression) -> Expression:
+    """Return whether a text consists of white space, control and format characters; null for null."""
+    begins_visibly = (text >= "!") & (text < "\x7f")  # most texts do, and a comparison of bytes is faster than a pattern
+    return ~(begins_visibly | text.rlike(r"[^\p{Z}\p{Cc}\p{Cf}]"))
 
 
 def _masked(value: Expression, visible: int) -> Expression:

@@ -18,9 +18,11 @@ from pyspark.sql import functions as F
 
 from exports.windows import Window
 from glue_jobs import source
-from glue_jobs.files import list_partition_files, micros
+from glue_jobs.event_time import to_micros
+from glue_jobs.files import list_partition_files
 from glue_jobs.rows import ExportQuery
 from glue_jobs.source import NEVER, Snapshot
+from glue_jobs.table_fields import OFFSET, PARTITION, TIMESTAMP
 
 #: A commit of Tableflow may have new events of only some Kafka partitions, and the next one comes within minutes.
 _IDLE_AFTER = timedelta(hours=1)
@@ -79,7 +81,7 @@ class Completeness:
         return f"In the hour before, its events of Kafka partitions {_named(active)} changed" if active else ""
 
     def _has_passed(self, partition: int, window: Window) -> bool:
-        return partition in self._newest and self._newest[partition] >= micros(window.end)
+        return partition in self._newest and self._newest[partition] >= to_micros(window.end)
 
     @cached_property
     def _behind_last_window(self) -> list[int]:
@@ -91,7 +93,7 @@ class Completeness:
     @cached_property
     def _count(self) -> int:
         # Iceberg answers from its manifests, unless rows are deleted.
-        highest = self.query.events.agg(F.max("kafka_partition")).collect()[0][0]
+        highest = self.query.events.agg(F.max(PARTITION)).collect()[0][0]
         return max(self.partitions, 0 if highest is None else highest + 1)
 
     @cached_property
@@ -120,11 +122,11 @@ class Completeness:
 
     def _newest_since(self, since: datetime, partitions: list[int]) -> dict[int, int]:
         """Return the newest time in microseconds of each partition that has events which Kafka received since then."""
-        enough = micros(max(window.end for window in self.query.windows))
-        return self._greatest("kafka_timestamp", self._now, partitions, since=since, enough=enough)
+        enough = to_micros(max(window.end for window in self.query.windows))
+        return self._greatest(TIMESTAMP, self._now, partitions, since=since, enough=enough)
 
     def _highest_offsets(self, snapshot: Snapshot) -> dict[int, int]:
-        return self._greatest("kafka_offset", snapshot, self._behind_last_window)
+        return self._greatest(OFFSET, snapshot, self._behind_last_window)
 
     def _greatest(
         self, name: str, snapshot: Snapshot, partitions: list[int], *, since: datetime | None = None, enough: int | None = None
@@ -138,10 +140,10 @@ class Completeness:
         greatest: dict[int, int] = {}
         undecided: set[int] = set()
         for file in list_partition_files(self.query.events, self.query.table, snapshot.id, partitions, since=since):
-            upper = (file.received if name == "kafka_timestamp" else file.offset)[1]
+            upper = (file.received if name == TIMESTAMP else file.offset)[1]
             if snapshot.has_deletes or file.only_partition is None or upper is None:
                 undecided.update(filter(file.may_have, partitions))
-            elif since is None or upper >= micros(since):
+            elif since is None or upper >= to_micros(since):
                 greatest[file.only_partition] = max(upper, greatest.get(file.only_partition, upper))
         if enough is not None:
             undecided -= {partition for partition, value in greatest.items() if value >= enough}
@@ -149,13 +151,13 @@ class Completeness:
 
     def _query(self, name: str, snapshot: Snapshot, partitions: list[int], since: datetime | None) -> dict[int, int]:
         table = attrs.evolve(self.query.table, snapshot_id=snapshot.id)
-        events = source.events(self.query.spark, table).filter(F.col("kafka_partition").isin(partitions))
+        events = source.events(self.query.spark, table).filter(F.col(PARTITION).isin(partitions))
         if since is not None:
-            events = events.filter(F.col("kafka_timestamp") >= source.instant(since))
+            events = events.filter(F.col(TIMESTAMP) >= source.instant(since))
         column = F.col(name)
-        value = F.unix_micros(column.cast("timestamp")) if name == "kafka_timestamp" else column
-        rows = events.groupBy("kafka_partition").agg(F.max(value).alias("greatest")).collect()
-        return {row["kafka_partition"]: row["greatest"] for row in rows}
+        value = F.unix_micros(column.cast("timestamp")) if name == TIMESTAMP else column
+        rows = events.groupBy(PARTITION).agg(F.max(value).alias("greatest")).collect()
+        return {row[PARTITION]: row["greatest"] for row in rows}
 
 
 def _named(partitions: list[int]) -> str:

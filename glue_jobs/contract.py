@@ -167,6 +167,8 @@ SPARK_SETTINGS: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.caseSensitive": "true",
+    # Spark's default reduces the decimal places of a sum, a product or an average of long decimals, and rounds, without an error.
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     # The same result in Spark 3.5 and 4: case mapping of Java 17, the replacement character for malformed bytes, all charsets of
     # Java, a common type of two decimals that keeps the decimal places of both, and one date parser.
     "spark.sql.icu.caseMappings.enabled": "false",

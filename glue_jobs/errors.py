@@ -82,6 +82,14 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "Change the contract to the field's new name, which it can read after the table's next commit, or put the field back",
     ),
     (
+        # Iceberg finds out only when it reads an old file, because it looks for any column of the map or array there.
+        r"IllegalArgumentException: \[[^\]]+\] .* is not in the store",
+        SourceProblem,
+        "EXP-SCHEMA-CHANGED",
+        "a record in a map or an array has none of the fields that it had in older files, and Iceberg can't read these files",
+        "Remove the field from the contract, or put one of the former fields back into the topic",
+    ),
+    (
         # Checks are analysed on `spark.range(1)`, and all other expressions on the table.
         r"(?s)(UNRESOLVED_COLUMN|FIELD_NOT_FOUND|INVALID_EXTRACT_(BASE|VALUE)|cannot be resolved).*\+- Range \(",
         BadInput,
@@ -112,11 +120,20 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "Leave such events out by a [[filter]] with isnan(), or correct the source",
     ),
     (
-        r"ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CAST_OVERFLOW|cannot be represented as Decimal",
+        r"outside of the years 1 to 9999",
+        DataProblem,
+        "EXP-DATE-RANGE",
+        "a date or time is outside of the years 1 to 9999",
+        "Such values often mean that there is none: leave these events out by a [[filter]], or give null with an "
+        "expression such as if(due between DATE '0001-01-01' and DATE '9999-12-31', due, null)",
+    ),
+    (
+        r"ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CAST_OVERFLOW|cannot be represented as Decimal|Division impossible",
         DataProblem,
         "EXP-OVERFLOW",
-        "a number is too large for its column's type",
-        "Widen the type in the contract, for instance decimal(18,2) to decimal(24,2)",
+        "a number is too large for its type",
+        "Widen the column's type in the contract, for instance decimal(18,2) to decimal(24,2). A decimal has at most 38 "
+        "digits, and a product has the decimal places of both factors: cast factors to types with fewer places",
     ),
     (
         r"(DIVIDE|REMAINDER)_BY_ZERO",
@@ -217,7 +234,7 @@ def _where(text: str, code: str) -> str:
         )
     ):
         return f": {(name[1] or name[2] or name[3]).replace('`', '')}"
-    if code == "EXP-NOT-A-NUMBER" and (name := re.search(r"column (\w+): NaN", text)):
+    if code in ("EXP-NOT-A-NUMBER", "EXP-DATE-RANGE") and (name := re.search(r"column (\w+): (NaN|a date or time)", text)):
         return f" (column {name[1]})"
     return ""
 

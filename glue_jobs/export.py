@@ -79,7 +79,9 @@ def run(
         listing = Listing.read(bucket, contract.name)
         earlier = runs.latest(bucket, contract.name, [run_id for run_id in listing.labels("runs") if run_id != record.id])
         cleanup.clean_up_dead_runs(listing, record.id, earlier, clock())
-        rule = attrs.evolve(contract.window, first=args.first_day or contract.window.first)
+        first_day = args.first_day or contract.window.first
+        contract = contract.starting_by(first_day)
+        rule = attrs.evolve(contract.window, first=first_day)
         published, skipped = map(listing.labels, ("manifests", "skipped"))
         unfinished = runs.unfinished(earlier, keeps_table=keeps_table)
         planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier), unfinished=unfinished)

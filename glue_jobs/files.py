@@ -18,8 +18,9 @@ from pyspark.sql import DataFrame
 
 from exports.contract import Contract
 from exports.windows import Window
-from glue_jobs import source
-from glue_jobs.source import Field, PinnedTable
+from glue_jobs.event_time import EventTime, to_micros
+from glue_jobs.source import TIMESTAMPS, PinnedTable
+from glue_jobs.table_fields import OFFSET, PARTITION, TIMESTAMP, Field
 
 #: The lowest and highest value of a column, or None if the file has no statistics for it.
 Bounds = tuple[int | None, int | None]
@@ -83,14 +84,18 @@ class TableFiles:
 
     def bounds(self, window: Window) -> tuple[int, int]:
         """Return the window's start and end in microseconds, as the event time is stored."""
-        start, end = (micros(source.as_stored(one, self.contract, self.table)) for one in (window.start, window.end))
-        return start, end
+        return self._event_time.micros(self._event_time.bounds([window]))
 
     def digest(self, window: Window) -> str:
-        """Return a hash of all files that determine the window's rows and counts. While it is the same, so are they."""
+        """Return a hash of all that determines the window's rows and counts beside the contract's file and the code."""
         relevant = self.of_window(window) if self._all_count else [*self.of_window(window), *self._with_invalid_times(window)]
         locations = {location for file in relevant for location in (file.location, *file.deletes)}
-        return hashlib.sha256("\n".join([str(self.table.schema_id), *sorted(locations)]).encode()).hexdigest()
+        parts = [str(self.table.schema_id), self.contract.min_event_date.isoformat(), *sorted(locations)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    @property
+    def _event_time(self) -> EventTime:
+        return EventTime(self.contract, self.table)
 
     @property
     def _all_count(self) -> bool:
@@ -98,8 +103,8 @@ class TableFiles:
 
     def _with_invalid_times(self, window: Window) -> list[DataFile]:
         """Return files that may have events without a valid time that Kafka received during the window. They are counted too."""
-        earliest, latest = map(micros, source.valid_times(self.contract, self.table))
-        start, end = micros(window.start), micros(window.end)
+        earliest, latest = self._event_time.micros(self._event_time.valid_bounds())
+        start, end = to_micros(window.start), to_micros(window.end)
         return [
             file
             for file in self.data
@@ -114,11 +119,12 @@ def list_files(events: DataFrame, table: PinnedTable, contract: Contract, window
     manifests belongs to it, so Spark does not read the manifests again.
     """
     jvm, loaded = _loaded(events)
-    event_time, received = table.fields[contract.source.event_time], table.fields["kafka_timestamp"]
+    when = EventTime(contract, table)
+    event_time, received = table.fields[when.field], table.fields[TIMESTAMP]
     columns = [loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in (event_time, received)]
     scan = loaded.newScan().useSnapshot(table.snapshot_id).includeColumnStats(columns)
-    if contract.window.filter_stage == "before_deduplication" and event_time.type in source.TIMESTAMPS:
-        scan = scan.filter(_in_windows_or_invalid(jvm.Expressions, columns[0], table, contract, windows))
+    if contract.window.filter_stage == "before_deduplication" and when.is_timestamp:
+        scan = scan.filter(when.may_matter(jvm.Expressions, columns[0], windows))
     data = [_data_file(task, event_time, received) for task in _planned(jvm, scan)]
     return TableFiles(contract, table, sorted(data, key=lambda file: (file.times[0] or 0, file.location)))
 
@@ -128,7 +134,7 @@ def list_partition_files(
 ) -> list[PartitionFile]:
     """List the data files of a snapshot that may have events of these Kafka partitions that Kafka received since then."""
     jvm, loaded = _loaded(events)
-    fields = [table.fields[name] for name in ("kafka_partition", "kafka_offset", "kafka_timestamp")]
+    fields = [table.fields[name] for name in (PARTITION, OFFSET, TIMESTAMP)]
     partition, offset, received = (loaded.schemas().get(table.schema_id).findColumnName(field.id) for field in fields)
     wanted = jvm.java.util.ArrayList()
     for number in partitions:
@@ -156,21 +162,6 @@ def _planned(jvm: Any, scan: Any) -> Iterator[dict[str, Any]]:
         yield from (json.loads(to_json(task)) for task in _each(planned.iterator()))
     finally:
         planned.close()
-
-
-def _in_windows_or_invalid(expressions: Any, column: str, table: PinnedTable, contract: Contract, windows: list[Window]) -> Any:
-    has_zone = table.fields[contract.source.event_time].type != source.LOCAL
-
-    def literal(stored: datetime) -> str:
-        return stored.isoformat() if has_zone else stored.replace(tzinfo=None).isoformat()
-
-    first, last = min(window.start for window in windows), max(window.end for window in windows)
-    start, end = (literal(source.as_stored(moment, contract, table)) for moment in (first, last))
-    earliest, latest = map(literal, source.valid_times(contract, table))
-    inside = getattr(expressions, "and")(expressions.greaterThanOrEqual(column, start), expressions.lessThan(column, end))
-    too_early, too_late = expressions.lessThan(column, earliest), expressions.greaterThanOrEqual(column, latest)
-    either = getattr(expressions, "or")
-    return either(either(inside, expressions.isNull(column)), either(too_early, too_late))
 
 
 def _each(iterator: Any) -> Iterator[Any]:
@@ -204,7 +195,7 @@ def _bounds(file: dict[str, Any], field: Field) -> Bounds:
     return _number(_statistic(file, "lower-bounds", field)), _number(_statistic(file, "upper-bounds", field))
 
 
-_WHOLE_NUMBERS = ("int", "long", *source.TIMESTAMPS)
+_WHOLE_NUMBERS = ("int", "long", *TIMESTAMPS)
 
 
 def _number(bound: str | None) -> int | None:
@@ -227,7 +218,3 @@ def _share(bounds: Bounds, start: int, end: int) -> float:
     if least is None or greatest is None:
         return 1.0
     return max(0.0, (min(greatest + 1, end) - max(least, start)) / (greatest + 1 - least))
-
-
-def micros(moment: datetime) -> int:
-    return int(moment.timestamp()) * 1_000_000 + moment.microsecond

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _BLOCK = 64
 _BLANKS = " \t\n\r"
 _BLANK_RUN = re.compile(f"[{_BLANKS}]+")
+#: Categories of characters that nobody sees: white space, control characters, and format characters such as the zero-width space.
+_INVISIBLE = ("Zs", "Zl", "Zp", "Cc", "Cf")
+_ASCII_INVISIBLE = "[\\x00-\\x20\\x7f]"
 _NOT_IN_PHONE_NUMBERS = re.compile("[^0-9+]")
 
 
@@ -149,19 +152,52 @@ def normalize(text: str, kind: str) -> str:
     return text if kind == "email" else _BLANK_RUN.sub(" ", text)
 
 
+def spelling_of_person(text: str, kind: str) -> str:
+    """Return a text that all spellings of a person's id share. It is empty for an id that has no visible character.
+
+    Ids with the same pseudonym have the same spelling here. In addition, white space inside of an id, case, and characters that
+    nobody sees make no difference. People who are counted as one make a group smaller, so that it is rather left out.
+    """
+    text = normalize(text, kind)
+    visible = (sign for sign in text if unicodedata.category(sign) not in _INVISIBLE)
+    return unicodedata.normalize("NFKC", "".join(visible).casefold())
+
+
+def _spellings(values: pa.Array, kind: str) -> pa.Array:
+    """Return `spelling_of_person` of each text, and null for an empty one."""
+    if kind != "phone" and pc.all(pc.string_is_ascii(values)).as_py() is not False:
+        spellings = pc.ascii_lower(_replaced(values, _ASCII_INVISIBLE, _ASCII_INVISIBLE, ""))
+    else:
+        spellings = pa.array([spelling_of_person(text, kind) for text in values.to_pylist()], pa.string())
+    return pc.if_else(pc.equal(spellings, ""), None, spellings)
+
+
+def person(value: "Column", kind: str) -> "Column":
+    """Return the spelling by which people are counted, as a Spark column; null if an id is null or blank."""
+
+    def spelled(values: pa.Array) -> pa.Array:
+        distinct = values.dictionary_encode()
+        return _spellings(distinct.dictionary, kind).take(distinct.indices)
+
+    return _computed(value, lambda: spelled)
+
+
 def pseudonym(value: "Column", kind: str, key: bytes) -> "Column":
     """Return pseudonyms as a Spark column. Raises ValueError for a key of the wrong length."""
+    _pads(key)  # checked here, before any task runs
+    return _computed(value, lambda: hasher(key, kind))  # made in the tasks, because a hash state can't be sent to executors
+
+
+def _computed(value: "Column", function: Callable[[], Callable[[pa.Array], pa.Array]]) -> "Column":
+    """Return a Spark column of texts that a function of Arrow computes from another one."""
     import pandas as pd  # noqa: PLC0415 - takes a while, and few contracts need it
     from pyspark.sql import functions as F  # noqa: PLC0415
     from pyspark.sql.pandas.functions import pandas_udf  # noqa: PLC0415 - imports pandas
 
-    _pads(key)  # checked here, before any task runs
-
     # The decorator reads the annotations, so this module must not import `annotations` from `__future__`.
     @pandas_udf("string")  # type: ignore[call-overload, untyped-decorator]
     def each(values: pd.Series) -> pd.Series:
-        hashed = hasher(key, kind)  # made here, because it can't be sent to the executors
-        return hashed(pa.array(values, pa.string(), from_pandas=True)).to_pandas()
+        return function()(pa.array(values, pa.string(), from_pandas=True)).to_pandas()
 
     # Bytes that are not valid UTF-8 become the replacement character; pandas would refuse them.
     return each(F.decode(F.encode(value, "UTF-8"), "UTF-8"))  # type: ignore[no-any-return]

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from glue_jobs.delivery import csv
 from glue_jobs.files import DataFile
 from glue_jobs.store import Gone, aws_errors
 
@@ -144,10 +145,21 @@ def _values(s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int],
         micros = rows[time].cast(pa.timestamp("us", rows[time].type.tz)).cast(pa.int64())
         rows = rows.filter(pc.and_(pc.greater_equal(micros, inside[0]), pc.less(micros, inside[1])))
     column = rows[name]
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        column = _of_python(column)
     if not pa.types.is_string(column.type):
         return list(column.to_pylist())
     # A file may have bytes that are not valid UTF-8.
     return [None if raw is None else raw.decode(errors="replace") for raw in column.cast(pa.binary()).to_pylist()]
+
+
+def _of_python(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the dates or times that Python has. The others are refused when the rows are computed, if they are delivered."""
+    is_date = pa.types.is_date(values.type)
+    number = values.cast(pa.int32()) if is_date else values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
+    unit = 1 if is_date else csv.DAY_OF_MICROSECONDS
+    inside = pc.and_(pc.greater_equal(number, csv.FIRST_DAY * unit), pc.less(number, csv.END_DAY * unit))
+    return values.filter(pc.or_kleene(inside, pc.is_null(values)))
 
 
 def _leaf(schema: pa.Schema, field_id: int) -> str | None:

@@ -23,8 +23,11 @@ from exports.windows import Window
 from glue_jobs import aggregate, columns, outcomes, ranges, source
 from glue_jobs.analyse import analyse, require_sound
 from glue_jobs.delivery import csv
+from glue_jobs.event_time import EventTime
 from glue_jobs.files import TableFiles, list_files
+from glue_jobs.measures import of_delivered_lines
 from glue_jobs.source import PinnedTable
+from glue_jobs.table_fields import OFFSET, PARTITION, TIMESTAMP
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -35,7 +38,7 @@ _IS_LATEST = "$is_latest"
 _POSITION = "$position"
 #: Kafka's order, which is that of the offsets. Timestamps come second, because a producer whose clock is slow gives a later event
 #: an earlier one; they and the partition only break ties between partitions.
-_TIE_BREAKS = ("kafka_offset", "kafka_timestamp", "kafka_partition")
+_TIE_BREAKS = (OFFSET, TIMESTAMP, PARTITION)
 
 
 @attrs.frozen
@@ -115,7 +118,7 @@ class WindowQuery:
         whose shuffle is empty, and `Observation.get` then waits forever (SPARK-54620). Also, rows that Spark computes again
         after the loss of an executor would be counted twice.
         """
-        received = F.col("kafka_timestamp")
+        received = F.col(TIMESTAMP)
         in_time = (received >= source.instant(self.window.start)) & (received < source.instant(self.window.end))
         invalid, inside = self._invalid_and_inside()
         counts = {
@@ -135,8 +138,7 @@ class WindowQuery:
         """Return the window's events and those with an invalid time; all events if the window is applied after deduplication."""
         if not self._window_first:
             return self._events()
-        invalid = source.has_invalid_time(self.contract, self.table)
-        return self._events().filter(source.in_window(self.contract, self.table, self.window) | invalid)
+        return self._events().filter(self._event_time.is_inside(self.window) | self._event_time.is_invalid())
 
     def _valid_events(self) -> DataFrame:
         """Return the events that are deduplicated. `count_read` counts those without a valid time or a key."""
@@ -144,9 +146,13 @@ class WindowQuery:
         return self._events_to_read().filter(inside & ~_has_null_key(self.contract.deduplicate))
 
     def _invalid_and_inside(self) -> tuple[Expression, Expression]:
-        invalid = F.coalesce(source.has_invalid_time(self.contract, self.table), F.lit(True))
-        inside = source.in_window(self.contract, self.table, self.window) if self._window_first else F.lit(True)
+        invalid = F.coalesce(self._event_time.is_invalid(), F.lit(True))
+        inside = self._event_time.is_inside(self.window) if self._window_first else F.lit(True)
         return invalid, ~invalid & inside
+
+    @property
+    def _event_time(self) -> EventTime:
+        return EventTime(self.contract, self.table)
 
     @property
     def _window_first(self) -> bool:
@@ -182,13 +188,16 @@ class WindowQuery:
         rows_read = sum(file.rows for file in self.export.files.of_window(self.window))
         partitions = ranges.wanted(rows_read, self._parallelism)
         self.export.spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        keys = {
-            column.name: columns.treated(column, _of_delivered(column), types[column.name].dataType, self.export.key)
-            for column in contract.columns
-            if not column.measure
-        }
-        measured = [column for column in contract.columns if column.measure]
-        measures = {column.name: columns.cast_to(columns.raw(column), column.type) for column in measured}
+        keys, measures = {}, {}
+        for column in contract.columns:
+            spark_type = types[column.name].dataType
+            if column.measure:
+                value = of_delivered_lines(self.export.spark, column.measure)
+                value = columns.printable(value, column, spark_type, F.lit(True))
+                measures[column.name] = columns.cast_to(value, column.type)
+            else:
+                value = _of_delivered(column)
+                keys[column.name] = columns.treated(column, value, spark_type, self.export.key, _is_delivered())
         rows = aggregate.lines_and_events(self._deduplicated_lines(partitions))
         groups = aggregate.grouped(rows, contract, keys, measures).persist()
         few = groups.count() <= _FEW_GROUPS
@@ -203,7 +212,7 @@ class WindowQuery:
         return self._to_lines(with_latest_flag(events, rule))
 
     def _to_lines(self, events: DataFrame) -> DataFrame:
-        inside = F.lit(True) if self._window_first else source.in_window(self.contract, self.table, self.window)
+        inside = F.lit(True) if self._window_first else self._event_time.is_inside(self.window)
         return to_lines(events, self.contract, inside)
 
     def _values(self, lines: DataFrame, hashed_late: frozenset[str]) -> DataFrame:
@@ -215,7 +224,7 @@ class WindowQuery:
             guarded = is_late or columns.may_fail(column, spark_type)
             value = _of_delivered(column) if guarded else columns.raw(column)
             if not is_late:
-                value = columns.treated(column, value, spark_type, self.export.key)
+                value = columns.treated(column, value, spark_type, self.export.key, _is_delivered())
             values.append(value.alias(column.name))
         kept = [name for name in (*outcomes.COUNTED, ranges.BUCKET, _POSITION) if name in lines.columns]
         return lines.select(*kept, *values)
@@ -285,8 +294,8 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
     kept = outcome == outcomes.KEPT
     counted = {
         outcomes.OUTCOME: outcome,
-        outcomes.PARTITION: F.col("kafka_partition"),
-        outcomes.OFFSET_MIN: F.col("kafka_offset"),
+        outcomes.PARTITION: F.col(PARTITION),
+        outcomes.OFFSET_MIN: F.col(OFFSET),
     }
     passes = _all([one.where for one in contract.filter if one.on == "lines"])
     state = F.when(passes, outcomes.DELIVERED).otherwise(outcomes.FILTERED_LINE)
@@ -302,8 +311,8 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
 
 
 def _has_null_key(rule: Deduplicate | None) -> Expression:
-    """Return whether a part of the key is null or blank."""
-    missing = [F.col(path).isNull() | (F.btrim(F.col(path).cast("string")) == "") for path in (rule.key if rule else [])]
+    """Return whether a part of the key is null, or has no visible character."""
+    missing = [columns.is_blank(F.col(path).cast("string")) for path in (rule.key if rule else [])]
     return F.coalesce(reduce(lambda left, right: left | right, missing, F.lit(False)), F.lit(True))
 
 

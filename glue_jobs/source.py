@@ -11,40 +11,33 @@ import difflib
 import gzip
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import attrs
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from exports.contract import Contract
-from exports.expressions import WINDOW_FIELDS
-from exports.windows import Window
+from exports.expressions import KAFKA_FIELDS, WINDOW_FIELDS
 from glue_jobs.contract import CATALOG
 from glue_jobs.errors import SourceProblem
 from glue_jobs.store import Services, aws_errors, read_location
-
-#: Tableflow's metadata columns under both naming schemes, and their names in expressions.
-_METADATA = ("topic", "partition", "headers", "leader-epoch", "offset", "timestamp", "timestamp-type", "raw-key", "raw-value")
-NORMALISED = {f"$${name}": f"kafka_{name.replace('-', '_')}" for name in _METADATA} | {
-    f"cflt_metadata_{name.replace('-', '_')}": f"kafka_{name.replace('-', '_')}" for name in _METADATA
-}
-
-#: The metadata columns that the job reads with any contract.
-_REQUIRED = ("kafka_offset", "kafka_partition", "kafka_timestamp")
+from glue_jobs.table_fields import (
+    REQUIRED,
+    TIMESTAMP,
+    Field,
+    fields_of,
+    is_inside,
+    is_top_level,
+    metadata_columns,
+    nameable,
+    named_in_expressions,
+)
 
 #: Snapshot operations of Iceberg's spec that add no events: compaction replaces files, and retention deletes rows.
 _BRING_NO_EVENTS = ("replace", "delete")
 NEVER = datetime.fromtimestamp(0, UTC)
-
-
-@attrs.frozen
-class Field:
-    id: int
-    path: str
-    type: str
 
 
 @attrs.frozen
@@ -63,8 +56,9 @@ class PinnedTable:
     `current_since` is when the snapshot became current; after a rollback, that is later than its commit. `appended_at` is when
     events were last added, which a compaction doesn't do. It is the epoch if all snapshots that added events have expired (see
     `with_appended_at`). `records` is None if deletes make the number of rows unknown from metadata alone. `upserts` says whether
-    rows are replaced and deleted by key. `former` has the field ids that each path ever had. `history` has the pinned snapshot
-    and those that it was made from, newest first, as far as they have not expired.
+    rows are replaced and deleted by key. `former` has the field ids that each path ever had. Kafka's metadata are in `fields` as
+    `$kafka_…` and, if the topic has no such field, as `kafka_…`. `history` has the pinned snapshot and those that it was made
+    from, newest first, as far as they have not expired.
     """
 
     database: str
@@ -89,7 +83,12 @@ class PinnedTable:
     @property
     def columns(self) -> list[str]:
         """Return names of the top-level columns, with Kafka's metadata as kafka_…."""
-        return [path for path in self.fields if "." not in path and "[]" not in path]
+        return [path for path in self.fields if is_top_level(path) and not path.startswith("$")]
+
+    @property
+    def ambiguous(self) -> list[str]:
+        """Return the names of Kafka's metadata that are also names of fields of the topic."""
+        return [name for name in KAFKA_FIELDS if name in self.fields and self.fields[name] != self.fields.get(f"${name}")]
 
     def renamed_to(self, path: str) -> str | None:
         """Return the current path of a field that was once called `path`, or None."""
@@ -122,7 +121,7 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
         appended_at=_last_append(snapshots, snapshot),
         records=_live_records(snapshot.get("summary", {})),
         upserts=any(int(each.get("summary", {}).get("total-equality-deletes", 0)) for each in snapshots.values()),
-        fields={field.path: field for field in _fields(_schema(metadata, snapshot))},
+        fields=named_in_expressions(fields_of(_schema(metadata, snapshot))),
         former=_former_ids(metadata),
         history=tuple(_history(snapshots, snapshot)),
     )
@@ -180,24 +179,9 @@ def _former_ids(metadata: dict[str, Any]) -> dict[str, frozenset[int]]:
     """Return every path in any schema of the table, with all field ids that it ever had."""
     ids: dict[str, set[int]] = {}
     for schema in metadata["schemas"]:
-        for field in _fields(schema):
+        for field in fields_of(schema):
             ids.setdefault(field.path, set()).add(field.id)
     return {path: frozenset(field_ids) for path, field_ids in ids.items()}
-
-
-def _fields(struct: dict[str, Any], prefix: str = "") -> Iterator[Field]:
-    for field in struct["fields"]:
-        name = NORMALISED.get(field["name"], field["name"]) if not prefix else field["name"]
-        yield from _field(field["id"], f"{prefix}{name}", field["type"])
-
-
-def _field(id_: int, path: str, type_: Any) -> Iterator[Field]:
-    kind = type_ if isinstance(type_, str) else type_["type"]
-    yield Field(id_, path, kind)
-    if kind == "struct":
-        yield from _fields(type_, f"{path}.")
-    elif kind == "list":
-        yield from _field(type_["element-id"], f"{path}[]", type_["element"])
 
 
 def _instant(milliseconds: int) -> datetime:
@@ -207,16 +191,21 @@ def _instant(milliseconds: int) -> datetime:
 #: Iceberg's name of the type without a time zone, which is Avro's local-timestamp-millis and -micros.
 LOCAL = "timestamp"
 TIMESTAMPS = (LOCAL, "timestamptz")
-#: Producers' clocks may be fast. The time of an event that is further ahead of the table's last commit than this is not valid.
-_AHEAD = timedelta(days=1)
 
 
 def events(spark: SparkSession, table: PinnedTable) -> DataFrame:
-    """Return all events of the pinned snapshot, in its own schema, with Kafka's metadata as kafka_…."""
+    """Return all events of the pinned snapshot, in its own schema, with Kafka's metadata as `PinnedTable.fields` names them.
+
+    Other columns that begin with `$` are left out, because the job's own columns do.
+    """
     name = ".".join(quoted(part) for part in (CATALOG, table.database, table.name))
     # Not .option("snapshot-id"), which reads old data with the table's newest schema.
     frame = spark.sql(f"SELECT * FROM {name} VERSION AS OF {table.snapshot_id}")  # noqa: S608 - quoted, and a number
-    return frame.select([F.col(quoted(name)).alias(NORMALISED.get(name, name)) for name in frame.columns])
+    metadata = metadata_columns(frame.columns)
+    own = [name for name in frame.columns if name not in metadata and not name.startswith("$")]
+    renamed = [(name, f"${metadata[name]}") for name in metadata]
+    renamed += [(name, metadata[name]) for name in metadata if metadata[name] not in own]
+    return frame.select(*map(quoted, own), *[F.col(quoted(name)).alias(alias) for name, alias in renamed])
 
 
 def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
@@ -226,70 +215,50 @@ def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
     """
     if table.appended_at > NEVER:
         return table
-    newest = events(spark, table).agg(F.unix_micros(F.max(F.col("kafka_timestamp").cast("timestamp")))).collect()[0][0]
-    return attrs.evolve(table, appended_at=min(NEVER + timedelta(microseconds=newest or 0), table.committed_at))
-
-
-def in_window(contract: Contract, table: PinnedTable, window: Window) -> Column:
-    moment = F.col(contract.source.event_time)
-    start, end = (as_stored(bound, contract, table) for bound in (window.start, window.end))
-    return (moment >= _literal(start, contract, table)) & (moment < _literal(end, contract, table))
-
-
-def has_invalid_time(contract: Contract, table: PinnedTable) -> Column:
-    """Return whether the event time is missing, before `source.min_event_date` or too far in the future; null counts as true."""
-    moment = F.col(contract.source.event_time)
-    earliest, latest = valid_times(contract, table)
-    is_early, is_late = moment < _literal(earliest, contract, table), moment >= _literal(latest, contract, table)
-    return moment.isNull() | is_early | is_late
-
-
-def valid_times(contract: Contract, table: PinnedTable) -> tuple[datetime, datetime]:
-    """Return the first valid event time and the (exclusive) end of valid ones, as the event time is stored."""
-    earliest = datetime.combine(contract.source.min_event_date, time(), UTC)
-    return as_stored(earliest, contract, table), as_stored(table.committed_at + _AHEAD, contract, table)
-
-
-def as_stored(moment: datetime, contract: Contract, table: PinnedTable) -> datetime:
-    """Return the moment as the event time is stored: in UTC or, in a field without a zone, as local time in the window's zone.
-
-    The result's tzinfo is always UTC.
-    """
-    if table.fields[contract.source.event_time].type != LOCAL:
-        return moment
-    zone = ZoneInfo(contract.window.zone)
-    first = datetime.min.replace(tzinfo=UTC)  # west of Greenwich, local time may be before Python's first year
-    return first if moment - first < timedelta(days=1) else moment.astimezone(zone).replace(tzinfo=UTC)
-
-
-def _literal(stored: datetime, contract: Contract, table: PinnedTable) -> Column:
-    literal = instant(stored)
-    return literal.cast("timestamp_ntz") if table.fields[contract.source.event_time].type == LOCAL else literal
+    # Spark compares the times, because Python has none before year 1 or after year 9999.
+    newest = F.greatest(instant(NEVER), F.least(F.max(TIMESTAMP), instant(table.committed_at)))
+    (micros,) = events(spark, table).agg(F.unix_micros(newest)).collect()[0]
+    return attrs.evolve(table, appended_at=NEVER + timedelta(microseconds=micros))
 
 
 def require_fields(contract: Contract, table: PinnedTable) -> None:
     """Raises SourceProblem if a field of the contract is gone, was renamed, was replaced, or has an unsuitable type or name."""
-    if lacking := [name for name in _REQUIRED if name not in table.fields]:
+    if lacking := [name.removeprefix("$") for name in REQUIRED if name not in table.fields]:
         raise SourceProblem(
             "EXP-NOT-TABLEFLOW",
             f"table {table.database}.{table.name} has no columns {', '.join(lacking)}",
             "Name a table that Tableflow writes: it calls them $$offset or cflt_metadata_offset, and so on",
         )
+    _require_unambiguous([path for _, path in contract.fields()], table)
     problems = [problem for path in _named_fields(contract) if (problem := _problem(path, contract, table))]
     event_time = contract.source.event_time
     if event_time in table.fields and (type_ := table.fields[event_time].type) not in TIMESTAMPS:
         problems.append(f"{event_time}, the event time, is {type_}, not a timestamp")
     problems += [f"{name} is the name of the export's own column" for name in WINDOW_FIELDS if name in table.fields]
-    if contract.explode and contract.explode.alias in table.columns:
+    if contract.explode and contract.explode.alias in (*table.columns, *WINDOW_FIELDS):
         problems.append(f"a field {contract.explode.alias} has the name that explode.as gives to an item")
     _require_none(problems, table)
 
 
 def require_same_fields(paths: list[str], contract: Contract, table: PinnedTable) -> None:
     """Raises SourceProblem if a field was replaced by another one of the same name. `paths` are as in expressions."""
+    _require_unambiguous(paths, table)
     read = [table_path(path, contract) for path in paths]
-    inside = [field for field in table.fields for path in read if _is_inside(field, path)]
-    _require_none([problem for path in dict.fromkeys([*read, *inside]) if (problem := _replaced(path, contract, table))], table)
+    inside = [field for field in table.fields for path in read if is_inside(field, path)]
+    problems = [f"{path} begins with $, as only the job's own columns do" for path in paths if path.startswith("$")]
+    problems += [problem for path in dict.fromkeys([*read, *inside]) if (problem := _replaced(path, contract, table))]
+    _require_none(problems, table)
+
+
+def _require_unambiguous(paths: list[str], table: PinnedTable) -> None:
+    """Raises SourceProblem if a path may mean a field of the topic or Kafka's metadata."""
+    if names := [name for name in table.ambiguous if any(is_inside(path, name) for path in paths)]:
+        raise SourceProblem(
+            "EXP-AMBIGUOUS-FIELD",
+            f"the topic of table {table.database}.{table.name} has fields of its own with the names of Kafka's metadata "
+            f"({', '.join(names)}), and the contract names them",
+            "Remove these names from the contract, or rename the fields in the topic. Without them, the topic can be exported",
+        )
 
 
 def _require_none(problems: list[str], table: PinnedTable) -> None:
@@ -320,24 +289,20 @@ def _problem(path: str, contract: Contract, table: PinnedTable) -> str | None:
     if field is None:
         if renamed := table.renamed_to(path):
             return f"{path} was renamed to {renamed}"
-        close = difflib.get_close_matches(path, table.fields, n=1)
+        close = difflib.get_close_matches(path, [name for name in table.fields if not name.startswith("$")], n=1)
         return f"{path} is gone" if path in table.former else f"{path} does not exist" + (f" ({close[0]}?)" if close else "")
     return _replaced(path, contract, table)
 
 
 def _replaced(path: str, contract: Contract, table: PinnedTable) -> str | None:
-    """Return a problem if `path`, or a record or array that it is in, was dropped and added again."""
-    again = [field for field in table.fields if _is_inside(path, field) and len(table.former[field]) > 1]
-    if not again or any(_is_inside(path, meant) for meant in contract.source.replaced_fields):
+    """Return a problem if `path`, or a record, array or map that it is in, was dropped and added again."""
+    again = [field for field in table.fields if is_inside(path, field) and len(table.former.get(field, ())) > 1]
+    if not again or any(is_inside(path, meant) for meant in contract.source.replaced_fields):
         return None
     return (
         f"{again[0]} was dropped and added again, so older events would read as null "
-        "(list it in source.replaced_fields if that is intended)"
+        f"(list {nameable(again[0])} in source.replaced_fields if that is intended)"
     )
-
-
-def _is_inside(path: str, outer: str) -> bool:
-    return path == outer or path.startswith((f"{outer}.", f"{outer}[]"))
 
 
 def instant(moment: datetime) -> Column:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import attrs
@@ -38,6 +38,7 @@ from glue_jobs.delivery.publish import (
 )
 from glue_jobs.delivery.verify import FileStats, verify_file
 from glue_jobs.errors import Blocked, DataProblem, ExportError
+from glue_jobs.failing import failing_expressions, failing_totals, naming_expressions
 from glue_jobs.pseudonyms import PseudonymKey
 from glue_jobs.rows import ExportQuery, WindowFrame
 from glue_jobs.runs import Clock, OnPhase, RunRecord
@@ -250,8 +251,9 @@ def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
     folder = run.location(window).run_folder(run.record.id)
     ending = ".csv.gz" if run.contract.delivery.gzip else ".csv"
     key = f"{folder}{run.contract.name}_{window.label}{ending}"
-    with run.phase(window, "compute"):
-        frame = run.query.window(window).rows()
+    query = run.query.window(window)
+    with run.phase(window, "compute"), naming_expressions(partial(failing_expressions, query)):
+        frame = query.rows()
         form = CsvFormat(run.contract.columns, run.contract.delivery, frame.hashed_late, run.query.key)
         stored = write_file(frame.frame, frame.partitions, run.bucket, key, form)
     for unfinished, upload_id in run.bucket.uploads(folder):
@@ -283,7 +285,8 @@ def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[
         totals = {f"{what}_{name}": value for name, total in stats.totals.items() for what, value in total.items()}
         values = {"rows": stats.rows} | {name: totals[name] for name in run.contract.total_names}
         row = run.spark().range(1).select([F.lit(value).alias(name) for name, value in values.items()])
-        held = row.select([F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]).collect()[0]
+        with naming_expressions(partial(failing_totals, row, overall)):
+            held = row.select([F.coalesce(F.expr(check.overall or ""), F.lit(True)) for check in overall]).collect()[0]
         for check, passed in zip(overall, held, strict=True):
             results.append(CheckResult(check.id, check.severity, check.message, 0 if passed else 1, "file"))
     return results

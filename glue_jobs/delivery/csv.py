@@ -26,6 +26,13 @@ LONGEST_TEXT: Final = 32_767
 #: Arrow writes small decimals of a larger scale than this with an exponent, so Spark turns them into text.
 PLAIN_SCALE: Final = 6
 
+#: The first day that is written, 0001-01-01, and the first one after 9999-12-31, as days since 1970.
+FIRST_DAY: Final = -719_162
+END_DAY: Final = 2_932_897
+#: The message of an error about another one. The name of the column precedes it.
+UNPRINTABLE: Final = "a date or time outside of the years 1 to 9999"
+DAY_OF_MICROSECONDS: Final = 86_400_000_000
+
 #: Characters that start a formula, and those that a spreadsheet skips in front of one: blanks, quotation marks, control
 #: characters that don't separate cells.
 _FORMULA: Final = "[=+\\-@＝＋－＠]"
@@ -99,6 +106,8 @@ def written_by_spark(column: Column) -> bool:
 
 
 def _cell(values: pa.ChunkedArray, column: Column, delivery: Delivery, is_formula: pa.ChunkedArray | None) -> pa.ChunkedArray:
+    if column.type in ("date", "timestamp"):
+        _require_printable(values, column)
     if column.type == "timestamp":
         # Without the zone, which is UTC anyway, Arrow is ten times as fast.
         text = values.cast(pa.timestamp("us")).cast(pa.string())
@@ -106,6 +115,17 @@ def _cell(values: pa.ChunkedArray, column: Column, delivery: Delivery, is_formul
     if _is_free_text(column):
         return _quoted(values, delivery, is_formula)
     return values.cast(pa.string())
+
+
+def _require_printable(values: pa.ChunkedArray, column: Column) -> None:
+    """Raises ValueError for a date or time for which Arrow would write a message, or a year that isn't of four digits.
+
+    The job's plan has refused it before, in a way that doesn't depend on Arrow.
+    """
+    number, unit = (pa.int32(), 1) if column.type == "date" else (pa.int64(), DAY_OF_MICROSECONDS)
+    least, most = pc.min_max(values.cast(number)).as_py().values()
+    if least is not None and (least < FIRST_DAY * unit or most >= END_DAY * unit):
+        raise ValueError(f"column {column.name}: {UNPRINTABLE}")
 
 
 def _is_free_text(column: Column) -> bool:

@@ -88,6 +88,41 @@ def test_people_are_counted_once_and_null_is_not_a_person(lake):
     assert groups(lake.export(contract(*COLUMNS, aggregate=PEOPLE)), None) == {"many": (5, 5)}
 
 
+#: Spellings of one id: white space, case, full-width signs, ligatures, and characters that nobody sees.
+SPELLINGS = {
+    "p1": ["p1", "p1\u00a0", "\u2003P1", "\uff50\uff11", "p\u200b1", "\ufeffp1", "p1\u00ad", "P 1", "p1\x00", "\u202ep1\u202c"],
+    "stra\u00dfe": ["stra\u00dfe", "STRASSE", "Stra\u00dfe\u3000", "\ufb06ra\u00dfe"],
+    "jos\u00e9": ["jos\u00e9", "jose\u0301", "JOSE\u0301"],
+    "office": ["office", "o\ufb03ce"],
+}
+BLANK = ["\u00a0", "\u2003\t", "\u200b", "\ufeff", "\x00", "\u3000 \u00ad"]
+
+
+@pytest.mark.parametrize("id_", SPELLINGS)
+def test_all_spellings_of_an_id_are_one_person(lake, id_):
+    """Four other people make a group of five, which is shown at a minimum of five, and not at one of six."""
+    ids = [*SPELLINGS[id_], *BLANK, "a", "b", "c", "d"]
+    lake.commit(VISITS, *({"id": f"{n}", "at": MONDAY, "who": who, "region": "north", "spent": 1} for n, who in enumerate(ids)))
+    shown = lake.export(contract(*COLUMNS, name="five", aggregate=PEOPLE))
+    assert groups(shown, None) == {"north": (len(ids), len(ids))}
+    assert groups(lake.export(contract(*COLUMNS, name="six", aggregate=PEOPLE | {"min_group_size": 6})), None) == {}
+
+
+def test_telephone_numbers_that_have_one_pseudonym_are_one_person(lake):
+    numbers = ["+49 151 23-45", "+49151 2345", "(+49) 1512345", "\uff0b491512345", "+49151 9999"]
+    lake.commit(VISITS, *({"id": who, "at": MONDAY, "who": who, "region": "north", "spent": 1} for who in numbers))
+    hidden = column("number", **{"from": "who"}, nullable=True, personal={"treatment": "hash", "kind": "phone"})
+    two, three = (PEOPLE | {"min_group_size": size} for size in (2, 3))
+    by_number = lake.export(contract(COLUMNS[0], COLUMNS[1], name="two", aggregate=two))
+    assert groups_of(by_number) == [("north", "5")]
+    run = lake.export(contract(column("region"), hidden, COLUMNS[1], name="phones", aggregate=three))
+    assert run.cells() == []
+
+
+def groups_of(run):
+    return [(row["region"], row["visits"]) for row in run.cells()]
+
+
 def test_keys_and_measures_are_computed_for_delivered_lines_only(lake):
     """Events are counted in groups too. These have no value that one could divide by, and more rows than the type allows."""
     visit = {"id": "a", "at": MONDAY, "who": "p", "region": "north", "spent": 5}
@@ -101,6 +136,28 @@ def test_keys_and_measures_are_computed_for_delivered_lines_only(lake):
     run = lake.export(contract(*columns, aggregate={"no_persons_because": "A test."}))
     assert run.csv() == b"region,tens,share,visits\r\nnorth,2,0.5000,2\r\n"
     assert run.manifest()["rows"]["events"]["duplicates"] == 11
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        ("sum(10 div coalesce(spent, 0))", "5"),
+        ("sum(10 div coalesce(spent, 0)) + max(10 div coalesce(spent, 0))", "10"),
+        ("count(distinct 10 div coalesce(spent, 0))", "1"),
+        ("count_if(10 div coalesce(spent, 0) between 1 and 9)", "1"),
+        ("count(*) filter (where 10 div coalesce(spent, 0) > 0)", "1"),
+        ("sum(2) + count(*)", "3"),
+    ],
+)
+def test_an_argument_of_an_aggregate_is_not_computed_for_lines_that_are_left_out(lake, measure, expected):
+    """A filter leaves out the line whose value is 0. An event that is counted has no value, which coalesce() makes 0."""
+    visit = {"at": MONDAY, "who": "p", "region": "north"}
+    lake.commit(VISITS, *(visit | {"id": id_, "spent": spent} for id_, spent in (("a", 2), ("b", 0), ("b", 0))))
+    kept = [{"where": "spent <> 0", "reason": "nothing was spent"}]
+    columns = column("region"), column("n", "integer", measure=measure)
+    run = lake.export(contract(*columns, filter=kept, aggregate={"no_persons_because": "A test."}))
+    assert run.column("n") == [expected]
+    assert run.manifest()["rows"]["lines"]["of_kept_events"] == 1
 
 
 @pytest.mark.parametrize("fails", ["as it is computed", "as it is written"])

@@ -6,6 +6,7 @@ import random
 import re
 from datetime import UTC, datetime, timedelta
 
+import attrs
 import pyarrow as pa
 import pytest
 from lake import AS_OF, MONDAY, column, contract, topic_of
@@ -16,7 +17,7 @@ from exports.windows import window_of
 from glue_jobs import ranges
 from glue_jobs.errors import SourceProblem
 from glue_jobs.rows import ExportQuery
-from glue_jobs.source import pin
+from glue_jobs.source import NEVER, pin, with_appended_at
 from glue_jobs.store import connect
 
 THINGS = topic_of(("n", "int"))
@@ -126,6 +127,16 @@ def test_a_time_without_a_zone_is_in_the_windows_zone(lake, stage):
     assert run.manifest()["rows"]["events"]["outside_window"] == 2
 
 
+def test_a_key_without_a_visible_character_is_no_key(lake):
+    """Spark's trim() knows only spaces. A key may begin with any letter."""
+    blank = ["\u00a0", "\u3000", "\t\n", "\u200b", "\ufeff", "\x00\x7f", "\u00ad \u2028"]
+    real = ["\u00e4", "\u4e2d", "\U0001f600", " a", "\u00a0b", "~", "!"]
+    lake.commit(THINGS, *(thing(id_, n) for n, id_ in enumerate(blank)), *(thing(id_, n) for n, id_ in enumerate(real)))
+    run = lake.export(contract(column("n", "integer"), source=ANY))
+    assert sorted(map(int, run.column("n"))) == list(range(len(real)))
+    assert run.manifest()["rows"]["events"]["null_key"] == len(blank)
+
+
 def test_a_date_is_no_event_time(lake):
     """Spark would take it for midnight in UTC, whatever the window's zone."""
     lake.commit(topic_of(("day", {"type": "int", "logicalType": "date"})), {"id": "a", "at": MONDAY, "day": MONDAY.date()})
@@ -183,6 +194,79 @@ def test_fields_may_have_any_name_that_avro_allows(lake):
     assert [list(row.values()) for row in groups.cells()] == [["b", *[str(10 // (n + 1)) for n in range(len(ODD_NAMES))]]]
 
 
+#: Fields of a topic with names of Kafka's metadata, under both of Tableflow's naming schemes and in expressions.
+LIKE_KAFKA = (
+    "kafka_offset",
+    "kafka_partition",
+    "kafka_timestamp",
+    "kafka_topic",
+    "cflt_metadata_offset",
+    "cflt_metadata_timestamp",
+)
+OWN = topic_of(("page", "string"), *((name, "string") for name in LIKE_KAFKA))
+
+
+@pytest.fixture(scope="module")
+def own_names(lakes):
+    lake = lakes()
+    own = dict.fromkeys(LIKE_KAFKA, "own")
+    lake.commit(OWN, {"id": "a", "at": MONDAY, "page": "p1"} | own, {"id": "a", "at": MONDAY, "page": "p2"} | own)
+    return lake
+
+
+@pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
+def test_a_topic_may_have_fields_with_the_names_of_kafkas_metadata(own_names, stage):
+    text = contract(column("id"), column("page"), name=f"own_{stage[0]}", window={"filter_stage": stage})
+    assert [list(row.values()) for row in own_names.export(text).cells()] == [["a", "p2"]]
+    shown = column("page"), column("own", **{"from": "cflt_metadata_offset"})
+    more = own_names.export(contract(*shown, name=f"more_{stage[0]}", window={"filter_stage": stage}))
+    assert [list(row.values()) for row in more.cells()] == [["p2", "own"]]
+
+
+def test_an_aggregate_of_a_topic_with_the_names_of_kafkas_metadata(own_names):
+    measures = column("page"), column("n", "integer", measure="count(*)")
+    run = own_names.export(contract(*measures, name="groups", aggregate={"no_persons_because": "Pages."}))
+    assert [list(row.values()) for row in run.cells()] == [["p2", "1"]]
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"column": [column("id"), column("kafka_offset")]},
+        {"column": [column("id"), column("x", "integer", expression="1 + kafka_offset")]},
+        {"filter": [{"where": "kafka_topic = 'things'", "reason": "r"}]},
+        {"deduplicate": {"order": ["kafka_timestamp"]}},
+        {"source": {"event_time": "kafka_timestamp"}},
+    ],
+    ids=["field", "expression", "filter", "order", "event time"],
+)
+def test_a_name_that_may_mean_a_field_or_kafkas_metadata_is_refused(own_names, sections):
+    with pytest.raises(SourceProblem, match=r"fields of its own with the names of Kafka's metadata \(kafka_\w+\)") as refused:
+        own_names.export(contract(*[column("id")], name="unclear", **sections))
+    assert refused.value.code == "EXP-AMBIGUOUS-FIELD"
+
+
+def test_a_column_that_begins_with_a_dollar_sign_does_not_matter_and_cannot_be_read(lake):
+    """Avro has no such names, but other writers may."""
+    lake.commit(THINGS, thing("a", 1), thing("b", 2))
+    names = ("$outcome", "$line_state", "$is_latest", "$partition", "$offset_min", "$kafka_offset", "$bucket", "$position")
+    where = f"lake.`{lake.target.database}`.things"
+    lake.spark.sql(f"ALTER TABLE {where} ADD COLUMNS ({', '.join(f'`{name}` string' for name in names)})")
+    filled = lake.spark.table(where).withColumns({name: F.lit("x") for name in names})
+    filled.writeTo(where).append()
+    assert pairs(lake.export(contract(*LINES))) == [("a", 1), ("b", 2)]
+    with pytest.raises(SourceProblem, match=r"\$outcome begins with \$"):
+        lake.export(contract(column("id"), column("x", expression="`$outcome`"), name="reads"))
+
+
+@pytest.mark.parametrize("alias", ["n", "kafka_offset", "export_window_start"])
+def test_an_item_of_an_array_has_no_name_that_expressions_know(lake, alias):
+    items = {"type": "array", "items": "int"}
+    lake.commit(topic_of(("n", "int"), ("lines", items)), {"id": "a", "at": MONDAY, "n": 1, "lines": [2]})
+    with pytest.raises(SourceProblem, match=f"a field {alias} has the name that"):
+        lake.export(contract(column("id"), column("x", "integer", **{"from": alias}), explode={"array": "lines", "as": alias}))
+
+
 def test_an_item_of_an_array_has_no_name_of_a_field(lake):
     lines = {"type": "array", "items": {"type": "record", "name": "L", "fields": [{"name": "n", "type": "int"}]}}
     lake.commit(topic_of(("line", "int"), ("lines", lines)), {"id": "a", "at": MONDAY, "line": 1, "lines": [{"n": 2}]})
@@ -214,6 +298,56 @@ def test_a_week_without_times_is_noticed_in_a_long_history(lake):
     assert lake.export(contract(*LINES)).window()["code"] == "EXP-INVALID-EVENTS"
     lenient = lake.export(contract(*LINES, name="lenient", source={"max_invalid_percent": 34}))
     assert (lenient.state(), lenient.manifest()["rows"]["events"]["invalid_event_time"]) == ("published", 3)
+
+
+#: Times that a producer never set, or wrote in another unit than the field's, each as microseconds of the event time.
+MEANINGLESS = {
+    "unset": 0,
+    "seconds in milliseconds": 1_709_632_800 * 1_000,
+    "milliseconds in microseconds": 1_709_632_800_000,
+    "seconds in microseconds": 1_709_632_800,
+    "year 1900": -2_208_988_800_000_000,
+    "year 2001": 978_307_200_000_000,
+}
+
+
+@pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
+def test_a_time_that_means_nothing_is_invalid_and_not_early(lake, stage):
+    early = {id_: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros) for id_, micros in MEANINGLESS.items()}
+    lake.commit(THINGS, *(thing(f"ok{n}", n) for n in range(4)), *(thing(id_, 0, at) for id_, at in early.items()))
+    text = contract(*LINES, name=f"now_{stage[0]}", window={"filter_stage": stage})
+    run = lake.export(text)
+    assert (run.state(), run.window()["code"]) == ("blocked", "EXP-INVALID-EVENTS")
+    lenient = lake.export(contract(*LINES, name=f"lenient_{stage[0]}", window={"filter_stage": stage}, source=ANY))
+    assert lenient.column("id") == ["ok0", "ok1", "ok2", "ok3"]
+    counted = lenient.manifest()["rows"]["events"]
+    assert (counted["invalid_event_time"], counted["outside_window"]) == (len(MEANINGLESS), 0)
+    set_ = {"min_event_date": datetime(1900, 1, 1, tzinfo=UTC).date()}
+    assert (
+        lake.export(contract(*LINES, name=f"set_{stage[0]}", window={"filter_stage": stage}, source=set_)).state() == "published"
+    )
+
+
+def test_the_first_valid_day_follows_an_earlier_first_window(lake):
+    two_years = timedelta(days=730)
+    lake.commit(THINGS, thing("now", 1), thing("early", 2, MONDAY - two_years), thing("invalid", 3, MONDAY - 2 * two_years))
+    plain = lake.export(contract(*LINES, name="plain", source=ANY, window={"max_backfill": 1}))
+    assert plain.manifest()["rows"]["events"]["invalid_event_time"] == 1
+    earlier = (MONDAY - two_years).date().isoformat()
+    run = lake.export(contract(*LINES, name="earlier", source=ANY, window={"max_backfill": 1}), "--first-day", earlier)
+    assert run.manifest("2024-W10")["rows"]["events"]["invalid_event_time"] == 0
+    assert pairs(run, "2022-W09") == [("early", 2)]
+
+
+@pytest.mark.parametrize("micros", [-(2**63) + 1, 2**63 - 1])
+def test_a_time_of_kafka_beyond_the_calendar_is_no_time_of_a_commit(lake, micros):
+    """Without a snapshot that added events, the newest of Kafka's times tells how current the table is."""
+    lake.commit(THINGS, thing("a", 1))
+    name = f"lake.`{lake.target.database}`.things"
+    lake.spark.table(name).withColumn("$$timestamp", F.timestamp_micros(F.lit(micros))).writeTo(name).append()
+    table = attrs.evolve(pin(connect(), lake.target.database, "things"), appended_at=NEVER)
+    expected = table.committed_at if micros > 0 else MONDAY
+    assert with_appended_at(lake.spark, table).appended_at == expected
 
 
 def test_events_of_the_last_century_are_exported(lake):

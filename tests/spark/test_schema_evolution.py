@@ -7,7 +7,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from lake import MONDAY, column, contract, topic_of
-from pyiceberg.types import DecimalType, LongType, MapType, NestedField, StringType, StructType
+from pyiceberg.types import DecimalType, IntegerType, LongType, MapType, NestedField, StringType, StructType
+from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from glue_jobs.errors import SourceProblem
 
@@ -234,3 +235,97 @@ def test_a_missing_table_one_without_a_snapshot_and_no_iceberg_differ(lakes):
     waiting_glue.create_table(DatabaseName=plain.target.database, TableInput={"Name": "things"})
     codes = [refusal(lake, contract(*SHOWN)).code for lake in (missing, waiting, plain)]
     assert codes == ["EXP-TABLE-MISSING", "EXP-TABLE-NOT-READY", "EXP-NOT-ICEBERG"]
+
+
+MAP_VALUE = {
+    "type": "record",
+    "name": "V",
+    "fields": [
+        {"name": "amount", "type": ["null", "int"], "default": None},
+        {"name": "k", "type": ["null", "int"], "default": None},
+    ],
+}
+ONLY = MAP_VALUE | {"fields": MAP_VALUE["fields"][:1]}
+NESTED = {
+    "m{}": {"type": "map", "values": MAP_VALUE},
+    "m[]": {"type": "array", "items": MAP_VALUE},
+    "m": MAP_VALUE,
+    "m{}[]": {"type": "map", "values": {"type": "array", "items": MAP_VALUE}},
+    "m[]{}": {"type": "array", "items": {"type": "map", "values": MAP_VALUE}},
+}
+READING = {
+    "m{}": "m['x'].amount",
+    "m[]": "m[0].amount",
+    "m": "m.amount",
+    "m{}[]": "m['x'][0].amount",
+    "m[]{}": "m[0]['x'].amount",
+}
+
+
+def nested(place, record):
+    """Return an event's value of a field that has the record at this place."""
+    value = record
+    for part in reversed(place.removeprefix("m").replace("[]", "a").replace("{}", "o")):
+        value = [value] if part == "a" else {"x": value}
+    return value
+
+
+def changed_inside(lake, place, schema, *steps, again="true"):
+    """Change the schema inside the field, then append the rows for which `again` holds, so that a snapshot has the new schema."""
+    lake.commit(topic_of(("m", schema)), {"id": "a", "at": MONDAY, "m": nested(place, {"amount": 5, "k": 1})})
+    table = lake.flow.catalog.load_table((lake.target.database, "things"))
+    for step in steps:
+        with table.update_schema(allow_incompatible_changes=True) as update:
+            step(update)
+    where = f"lake.`{lake.target.database}`.things"
+    lake.spark.table(where).filter(again).withColumn("id", F.lit("b")).writeTo(where).append()
+
+
+def path_of(place):
+    """Return the place as PyIceberg names it in a schema."""
+    return place.replace("{}", ".value").replace("[]", ".element")
+
+
+def replace_amount(place):
+    return (
+        lambda schema: schema.delete_column(f"{path_of(place)}.amount"),
+        lambda schema: schema.add_column((*path_of(place).split("."), "amount"), IntegerType()),
+    )
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("place", NESTED)
+def test_a_field_replaced_inside_a_nested_field_stops_the_run(lake, place):
+    changed_inside(lake, place, NESTED[place], *replace_amount(place))
+    shown = column("id"), column("x", "integer", expression=READING[place], nullable=True)
+    error = refusal(lake, contract(*shown))
+    assert f"{place}.amount was dropped and added again" in error.what
+    assert "(list m" in error.what
+    listed = {"replaced_fields": ["m"]}
+    meant = lake.export(contract(*shown, source=listed))
+    assert meant.column("x") == ["", ""]
+
+
+@pytest.mark.parametrize("place", ["m{}", "m"])
+def test_the_only_field_of_a_record_that_was_replaced_stops_the_run(lake, place):
+    """Iceberg can't read the old files: they have no field that the record has now."""
+    schema = {"m{}": {"type": "map", "values": ONLY}, "m": ONLY}[place]
+    changed_inside(lake, place, schema, *replace_amount(place), again="false")
+    shown = column("id"), column("x", "integer", expression=READING[place], nullable=True)
+    assert f"{place}.amount was dropped and added again" in refusal(lake, contract(*shown)).what
+    (window,) = lake.export(contract(*shown, source={"replaced_fields": ["m"]})).record.windows
+    assert (window["state"], window.get("code")) == {"m": ("published", None), "m{}": ("failed", "EXP-SCHEMA-CHANGED")}[place]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda schema: schema.delete_column("m.value.amount"),
+        lambda schema: schema.rename_column("m.value.amount", "total"),
+    ],
+    ids=["gone", "renamed"],
+)
+def test_a_field_that_is_gone_from_a_map_is_named(lake, step):
+    changed_inside(lake, "m{}", NESTED["m{}"], step)
+    window = lake.export(contract(column("id"), column("x", "integer", expression="m['x'].amount"))).window()
+    assert (window["code"], "amount" in window["reason"]) == ("EXP-SCHEMA-CHANGED", True)

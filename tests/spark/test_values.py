@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 from exports import contracts
 from exports.windows import window_of
 from glue_jobs.delivery.csv import LONGEST_TEXT, unguarded
+from glue_jobs.errors import BadInput
 from glue_jobs.rows import ExportQuery
 from glue_jobs.source import pin
 from glue_jobs.store import connect
@@ -188,6 +189,17 @@ def test_numbers_have_one_form_without_exponents(lake):
     assert run.manifest()["totals"]["whole"] == {"sum": "-1", "min": "-9223372036854775808", "max": "9223372036854775807"}
 
 
+def test_a_float_has_the_digits_of_its_shortest_text_as_a_double_has(lake):
+    values = [0.1, 2.675, -0.005, 16777216.0, 1e-7, 1234.5, None]
+    kinds = topic_of(("short", ["null", "float"], None), ("long", ["null", "double"], None))
+    lake.commit(kinds, *({"id": f"{n}", "at": MONDAY, "short": value, "long": value} for n, value in enumerate(values)))
+    for type_ in ("decimal(38,9)", "decimal(18,2)"):
+        shown = [column(name, type_, nullable=True) for name in ("short", "long")]
+        cells = lake.export(contract(column("id"), *shown, name=f"floats_{type_[-2]}")).cells()
+        assert [row["short"] for row in cells] == [row["long"] for row in cells]
+        assert cells[1]["short"] == ("2.675000000" if "9" in type_ else "2.68")
+
+
 @pytest.fixture(scope="module")
 def limits(lakes):
     lake = lakes()
@@ -271,8 +283,49 @@ def test_a_value_that_cannot_be_exact_stops_the_run(limits, capfd, code, columns
     run = limits.export(contract(column("id") if not more else column("at", "timestamp"), *columns, filter=only(*ids), **more))
     assert (run.state(), run.window()["code"]) == ("failed", code)
     assert limits.published() == limits.keys("exports/things/data/") == []
+    assert "TYPE" in code or f"column {columns[0]['name']}" in run.window()["reason"]
     assert not any(id_ in run.window()["reason"] for id_ in ids)
     assert "SQLSTATE" not in "".join(capfd.readouterr()), "Spark's own message has the value"
+
+
+@pytest.mark.parametrize("text", ["raise_error(id)", "if(whole = 0, raise_error('none'), id)", "assert_true(whole > 0)"])
+def test_an_expression_cannot_raise_an_error_of_its_own(limits, text):
+    with pytest.raises(BadInput, match=r"(raise_error|assert_true)\(\) is not among the functions a contract may use"):
+        limits.export(contract(column("id"), column("x", expression=text), name="raises"))
+
+
+@pytest.mark.parametrize(
+    ("sections", "names"),
+    [
+        ({"filter": [{"where": "id <> ''", "reason": "r"}, {"where": "1 div whole > 0", "reason": "r"}]}, "filter[1].where"),
+        (
+            {"column": [column("id"), *[column(f"c{n}", "integer", expression=f"1 div (whole - {n})") for n in range(4)]]},
+            "column c0",
+        ),
+        (
+            {"column": [column("id"), *[column(f"c{n}", "integer", expression=f"1 div (whole * {n})") for n in range(3)]]},
+            "column c0, column c1, column c2",
+        ),
+        (
+            {
+                "column": [
+                    column("id"),
+                    column("n", "integer", measure="count(*)"),
+                    column("m", "integer", measure="sum(1 div whole)"),
+                ],
+                "aggregate": SUMMED,
+            },
+            "column m",
+        ),
+        ({"check": [{"id": "c", "severity": "warn", "message": "m", "each_row": "1 div (whole * length(id)) > 0"}]}, "check c"),
+        ({"check": [{"id": "c", "severity": "warn", "message": "m", "overall": "1 div (sum_whole * rows) > 0"}]}, "check c"),
+    ],
+    ids=["filter", "column", "columns", "measure", "check of rows", "check of the file"],
+)
+def test_an_error_names_the_expressions_that_fail(limits, sections, names):
+    columns = {"column": [column("id"), column("whole", "integer")], "filter": only("none")} | sections
+    run = limits.export(contract(column("id"), **columns))
+    assert (run.window()["code"], run.window()["reason"]) == ("EXP-DIVISION", f"an expression divides by zero ({names})")
 
 
 @pytest.mark.parametrize(
@@ -383,6 +436,76 @@ def test_a_treatment_that_does_not_fit_the_tables_type_stops_the_run(lake, sourc
     run = lake.export(contract(column("id"), treated("derived", source, kind, **personal), name="people"))
     assert run.state() == "failed"
     assert re.search("column derived: the field is (integer|text), and", run.window()["reason"])
+
+
+FAR = {
+    "day": "date_from_unix_date(2147483647)",
+    "early day": "date_from_unix_date(-719163)",
+    "time": "timestamp_micros(9223372036825200000)",
+    "early time": "timestamp_micros(-62135596800000001)",
+}
+OPEN = topic_of(
+    ("due", ["null", {"type": "int", "logicalType": "date"}], None),
+    ("ends", ["null", {"type": "long", "logicalType": "timestamp-micros"}], None),
+    ("open", ["null", "boolean"], None),
+)
+
+
+@pytest.fixture(scope="module")
+def far(lakes):
+    """Rows as change data capture writes a database's infinity, and one with the first and one with the last day and time."""
+    lake = lakes()
+    first, last = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    for id_, moment in (("a", first), ("b", last)):
+        lake.commit(OPEN, {"id": id_, "at": MONDAY, "due": moment.date(), "ends": moment, "open": False})
+    table = f"lake.`{lake.target.database}`.things"
+    seed = lake.spark.table(table).filter("id = 'a'").withColumn("open", F.lit(True))
+    for id_, text in FAR.items():
+        name = "due" if "day" in id_ else "ends"
+        seed.withColumns({"id": F.lit(id_), name: F.expr(text)}).writeTo(table).append()
+    return lake
+
+
+MONTH = {"treatment": "generalise", "to": "month"}
+YEAR = {"treatment": "generalise", "to": "year"}
+LAST_DUE = column("due", "date", measure="max(due)")
+
+
+@pytest.mark.parametrize(
+    ("columns", "ids", "more"),
+    [
+        ([column("id"), column("due", "date")], ["day"], {}),
+        ([column("id"), column("due", "date")], ["early day"], {}),
+        ([column("id"), column("ends", "timestamp")], ["time"], {}),
+        ([column("id"), column("ends", "timestamp")], ["early time"], {}),
+        ([column("due", "date"), column("id")], ["day"], {"deduplicate": {"key": ["due"]}}),
+        ([column("ends", "timestamp"), column("id")], ["time"], {"deduplicate": {"key": ["ends", "id"]}}),
+        ([column("id"), column("due", personal=MONTH)], ["early day"], {}),
+        ([column("id"), column("due", "integer", personal=YEAR)], ["day"], {}),
+        ([column("id"), column("due", "date", expression="date_add(due, 1)")], ["b"], {}),
+        ([column("id"), LAST_DUE], ["a", "day"], {"aggregate": SUMMED}),
+        ([column("due", "date"), column("n", "integer", measure="count(*)")], ["a", "day"], {"aggregate": SUMMED}),
+    ],
+)
+def test_a_date_that_no_calendar_prints_stops_the_run(far, columns, ids, more):
+    run = far.export(contract(*columns, name="dates", filter=only(*ids), **more))
+    assert (run.state(), run.window()["code"]) == ("failed", "EXP-DATE-RANGE")
+    assert re.search(r"\(column (due|ends)\)$", run.window()["reason"])
+    assert far.published("dates") == far.keys("exports/dates/data/") == []
+
+
+def test_dates_beyond_the_calendar_do_not_matter_in_rows_that_are_left_out(far):
+    left_out = [{"where": "not open", "reason": "no end"}]
+    run = far.export(
+        contract(
+            column("due", "date"), column("ends", "timestamp"), name="left", filter=left_out, deduplicate={"key": ["due", "id"]}
+        )
+    )
+    ends = ["0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z"]
+    assert [list(row.values()) for row in run.cells()] == [["0001-01-01", ends[0]], ["9999-12-31", ends[1]]]
+    text = "if(due between DATE '0001-01-01' and DATE '9999-12-31', due, null)"
+    nulls = far.export(contract(column("id"), column("due", "date", expression=text, nullable=True), name="nulls"))
+    assert [row["due"] for row in nulls.cells() if row["id"].endswith("day")] == ["", ""]
 
 
 def test_a_gzip_file_is_stored_as_one(lake):

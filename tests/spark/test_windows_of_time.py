@@ -19,6 +19,8 @@ from simulators.tableflow.kafka import partition_of
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]
 TICK = timedelta(microseconds=1)
+#: For windows long after the table's events.
+SINCE_2000 = {"min_event_date": date(2000, 1, 1)}
 WEEK_LENGTH = timedelta(days=7)
 
 #: window, zone, first day, label, start, end, hours. The ends are derived by hand from the rules of the tz database.
@@ -95,10 +97,57 @@ def edges(lakes):
 def test_a_window_runs_from_local_midnight_to_local_midnight(edges, name):
     every, zone, first, label, start, end, hours = WINDOWS[name]
     rule = {"every": every, "zone": zone, "from": first, "restate_for_days": 0}
-    run = edges.export(contract(*LINES, name=f"edges_{first:%m%d}", window=rule), as_of=instant(end))
+    run = edges.export(contract(*LINES, name=f"edges_{first:%m%d}", window=rule, source=SINCE_2000), as_of=instant(end))
     assert [window["window"] for window in run.record.windows] == [label]
     assert run.column("id") == [f"{name} [", f"{name} ]"]
     assert instant(end) - instant(start) == timedelta(hours=hours)
+
+
+LOCAL = {"type": "long", "logicalType": "local-timestamp-micros"}
+#: zone, kind of window, first day of a window, and first day of the one after it. Clocks skip or repeat one of these midnights,
+#: or the whole day before it.
+LOCAL_WINDOWS = {
+    "Cairo skips the first midnight": ("Africa/Cairo", "day", date(2024, 4, 26), date(2024, 4, 27)),
+    "Cairo skips the last midnight": ("Africa/Cairo", "day", date(2024, 4, 25), date(2024, 4, 26)),
+    "Santiago on a Sunday": ("America/Santiago", "day", date(2024, 9, 8), date(2024, 9, 9)),
+    "Asuncion": ("America/Asuncion", "day", date(2023, 10, 1), date(2023, 10, 2)),
+    "Asuncion in a month": ("America/Asuncion", "month", date(2023, 10, 1), date(2023, 11, 1)),
+    "Havana": ("America/Havana", "day", date(2024, 3, 10), date(2024, 3, 11)),
+    "Havana repeats a midnight": ("America/Havana", "day", date(2023, 11, 5), date(2023, 11, 6)),
+    "Beirut": ("Asia/Beirut", "day", date(2024, 3, 31), date(2024, 4, 1)),
+    "Tehran on a Monday, in a week": ("Asia/Tehran", "iso_week", date(2021, 3, 22), date(2021, 3, 29)),
+    "Tehran, the week before": ("Asia/Tehran", "iso_week", date(2021, 3, 15), date(2021, 3, 22)),
+    "Santiago in a quarter": ("America/Santiago", "quarter", date(2024, 7, 1), date(2024, 10, 1)),
+    "Apia before the day that it skipped": ("Pacific/Apia", "day", date(2011, 12, 29), date(2011, 12, 31)),
+    "Berlin": ("Europe/Berlin", "day", date(2024, 3, 31), date(2024, 4, 1)),
+}
+
+
+@pytest.fixture(scope="module")
+def clocks(lakes):
+    """For each window, events on both sides of the midnights of its first day and of the next window's first day."""
+    lake = lakes()
+    things = topic_of(("wall", LOCAL))
+    for name, (*_, first, following) in LOCAL_WINDOWS.items():
+        start, end = (datetime(day.year, day.month, day.day) for day in (first, following))
+        around = zip("<[])", (start - TICK, start, end - TICK, end), strict=True)
+        lake.commit(things, *({"id": f"{name} {side}", "at": MONDAY, "wall": moment} for side, moment in around))
+    return lake
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
+@pytest.mark.parametrize("name", LOCAL_WINDOWS)
+def test_a_time_without_a_zone_belongs_to_the_day_that_it_shows(clocks, name, stage):
+    zone, every, first, following = LOCAL_WINDOWS[name]
+    rule = {"every": every, "zone": zone, "from": first, "filter_stage": stage, "restate_for_days": 0}
+    own = [{"where": f"id like '{name} %'", "reason": "the case at hand"}]
+    source = {"event_time": "wall"} | SINCE_2000
+    end = datetime(following.year, following.month, following.day, 12, tzinfo=ZoneInfo(zone))
+    text = contract(column("id"), name=f"wall_{stage[0]}{first:%Y%m%d}", window=rule, source=source, filter=own)
+    run = clocks.export(text, as_of=end.astimezone(UTC))
+    assert [window["state"] for window in run.record.windows] == ["published"]
+    assert run.column("id", run.record.windows[0]["window"]) == [f"{name} [", f"{name} ]"]
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +234,7 @@ def test_an_empty_window_of_a_table_that_lags_is_not_skipped_for_good(lake):
     """No record has arrived since the window started, so its events may still come."""
     lake.commit(THINGS, thing("a", 1))
     rule = {"on_empty": "skip", "on_incomplete_source": "publish", "restate_for_days": 0, "from": date(2099, 12, 21)}
-    waiting = lake.export(contract(*LINES, window=rule), as_of=FAR)
+    waiting = lake.export(contract(*LINES, window=rule, source=SINCE_2000), as_of=FAR)
     assert (waiting.state(), lake.keys("exports/things/skipped/"), lake.published()) == ("incomplete", [], [])
     assert "last new data" in waiting.window()["reason"]
 
@@ -230,18 +279,20 @@ FAR = datetime(2099, 12, 28, 6, tzinfo=UTC)
 
 
 def test_a_window_that_ends_after_the_last_commit_waits(next_week):
-    run = next_week.export(contract(*LINES, name="waits", window=LAST_WEEK), as_of=FAR)
+    run = next_week.export(contract(*LINES, name="waits", window=LAST_WEEK, source=SINCE_2000), as_of=FAR)
     assert (run.state(), run.record.state, next_week.published("waits")) == ("incomplete", "done", [])
     assert "last new data" in run.window()["reason"]
 
 
 def test_a_window_that_ends_after_the_last_commit_can_fail_or_be_published_as_late(next_week):
     failing = next_week.export(
-        contract(*LINES, name="incomplete_fails", window=LAST_WEEK | {"on_incomplete_source": "fail"}), as_of=FAR
+        contract(*LINES, name="incomplete_fails", window=LAST_WEEK | {"on_incomplete_source": "fail"}, source=SINCE_2000),
+        as_of=FAR,
     )
     assert failing.window()["code"] == "EXP-SOURCE-INCOMPLETE"
     shown = next_week.export(
-        contract(*LINES, name="incomplete_shown", window=LAST_WEEK | {"on_incomplete_source": "publish"}), as_of=FAR
+        contract(*LINES, name="incomplete_shown", window=LAST_WEEK | {"on_incomplete_source": "publish"}, source=SINCE_2000),
+        as_of=FAR,
     )
     assert shown.manifest()["status"] == "incomplete"
 
@@ -267,7 +318,7 @@ def day_that_ends(end, name, **rule):
     """Return a window of the zone in which the full hour `end` is midnight. Zones of tz's Etc area count westwards."""
     zone = f"Etc/GMT{end.hour if end.hour <= 12 else end.hour - 24:+d}"
     first = (end - timedelta(hours=12)).astimezone(ZoneInfo(zone)).date()
-    return contract(*LINES, name=name, window={"every": "day", "zone": zone, "from": first} | rule)
+    return contract(*LINES, name=name, window={"every": "day", "zone": zone, "from": first} | rule, source=SINCE_2000)
 
 
 def committed(lake):

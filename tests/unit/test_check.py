@@ -533,6 +533,26 @@ def test_a_topic_with_a_time_of_day_is_reported(type_findings):
     assert message.startswith("opens: a time of day, and Spark can't read an Iceberg table that has one")
 
 
+def test_a_name_that_may_mean_a_field_or_kafkas_metadata_is_reported_where_it_is_named(type_findings):
+    fields = [{"name": name, "type": "string"} for name in ("id", "kafka_offset")]
+    at = {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}}
+    schema = topic_schema.from_avro({"type": "record", "name": "Sale", "fields": [at, *fields]}, "sales")
+    assert type_findings('type = "text"\nfrom = "id"', schema=schema) == []
+    message = (
+        "kafka_offset may mean a field of the topic or Kafka's metadata. Remove it from the contract, or rename the field in the "
+        "topic"
+    )
+    assert message in type_findings('type = "text"\nfrom = "kafka_offset"', schema=schema)
+    assert message in type_findings('type = "text"\nexpression = "upper(kafka_offset)"', schema=schema)
+
+
+@pytest.mark.parametrize("alias", ["kafka_offset", "export_window_start"])
+def test_an_item_may_not_have_a_name_of_the_job(findings, alias):
+    assert findings(BASE + EXPLODE.replace('as = "line"', f'as = "{alias}"')) == [
+        ("explode.as", f"{alias} is a name of the job in expressions. Give the item another name")
+    ]
+
+
 def test_an_item_may_not_have_the_name_of_a_field(findings):
     assert findings(BASE + EXPLODE.replace('as = "line"', 'as = "codes"')) == [
         ("explode.as", "sales has a field codes. Give the item another name")

@@ -6,6 +6,7 @@ import hashlib
 from datetime import date
 from importlib import resources
 
+import attrs
 import pytest
 import samples
 from hypothesis import given
@@ -326,7 +327,6 @@ def test_which_fields_a_column_reads_and_delivers():
     assert columns["hour"].field is None
     assert columns["side"].field == "side"
     assert [column.numeric for column in columns.values()] == [False, False, True, False]
-    assert contracts.load("weekly_sales").source.min_event_date == date(1970, 1, 1)
 
 
 def test_a_contract_may_say_that_numbers_add_up_although_their_unit_or_treatment_suggests_otherwise():
@@ -339,3 +339,16 @@ def test_a_contract_may_say_that_numbers_add_up_although_their_unit_or_treatment
 def test_units_of_amounts_add_up(unit):
     text = with_column("x", "integer", f'unit = "{unit}"') + '[report]\nheadline = ["x"]\n'
     assert contracts.parse(text, name="x.toml").report.headline == ["x"]
+
+
+def test_the_first_valid_day_is_two_years_before_the_first_window_or_as_set():
+    plain = contracts.load("weekly_sales")
+    assert plain.source.min_event_date is None
+    assert plain.min_event_date == plain.window.first.replace(year=plain.window.first.year - 2)
+    leap = attrs.evolve(plain, window=attrs.evolve(plain.window, first=date(2024, 2, 29)))
+    assert leap.min_event_date == date(2022, 2, 28)
+    assert leap.starting_by(date(2020, 3, 1)).min_event_date == date(2018, 3, 1)
+    assert leap.starting_by(date(2025, 3, 1)) == leap
+    fixed = attrs.evolve(leap, source=attrs.evolve(leap.source, min_event_date=date(1970, 1, 1)))
+    assert fixed.starting_by(date(2020, 3, 1)) == fixed
+    assert fixed.min_event_date == date(1970, 1, 1)

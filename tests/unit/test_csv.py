@@ -390,13 +390,28 @@ def test_days_and_times_at_the_ends_of_the_calendar_are_read_as_such(tmp_path):
     assert [(date.fromisoformat(day), datetime.fromisoformat(time)) for day, time in rows] == list(zip(days, times, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("micros", "text"),
-    [(253_402_300_800_000_000, "10000-01-01T00:00:00.000000Z"), (-62_198_755_200_000_000, "-0001-01-01T00:00:00.000000Z")],
-)
-def test_times_beyond_the_calendar_are_complete(micros, text):
-    table = pa.table({"a": pa.array([micros], pa.int64()).cast(pa.timestamp("us", "UTC"))})
-    assert written([column("a", "timestamp")], table, delivery()) == f"a\r\n{text}\r\n".encode()
+_DAY = 86_400_000_000
+
+
+@pytest.mark.parametrize("number", [2_932_897, 2_147_483_647, -719_163, -2_147_483_648])
+def test_a_day_beyond_the_calendar_is_refused(number):
+    """Arrow writes a message instead of the last ones."""
+    table = pa.table({"a": pa.array([0, None, number], pa.int32()).cast(pa.date32())})
+    with pytest.raises(ValueError, match="column a: a date or time outside of the years 1 to 9999"):
+        written([column("a", "date")], table, delivery())
+
+
+@pytest.mark.parametrize("number", [2_932_897 * _DAY, 2**63 - 1, -719_162 * _DAY - 1, -(2**63) + 1])
+def test_a_time_beyond_the_calendar_is_refused(number):
+    table = pa.table({"a": pa.array([0, None, number], pa.int64()).cast(pa.timestamp("us", "UTC"))})
+    with pytest.raises(ValueError, match="column a: a date or time outside of the years 1 to 9999"):
+        written([column("a", "timestamp")], table, delivery())
+
+
+@pytest.mark.parametrize("type_", ["date", "timestamp"])
+def test_a_column_without_any_date_or_time_is_written(type_):
+    values = pa.nulls(1, pa.date32() if type_ == "date" else pa.timestamp("us", "UTC"))
+    assert written([column("a", type_)], pa.table({"a": values}), delivery(null_text="-")) == b"a\r\n-\r\n"
 
 
 def test_booleans():

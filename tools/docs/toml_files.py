@@ -171,7 +171,23 @@ Expressions are Spark SQL under ANSI rules: what overflows, divides by zero or c
 session's zone is UTC. Spark's operators, CASE, CAST, IN, BETWEEN, LIKE, lambda functions and the functions below are allowed. A
 text such as 'now' or 'today' that becomes a date or a timestamp is refused: it is the time of the run. An expression is one
 condition or value; subqueries, window functions, `*`, user-defined functions and anything that isn't listed are refused, by
-`lakeferry export check` when you write and by the job before it runs."""
+`lakeferry export check` when you write and by the job before it runs.
+
+## Decimals
+
+A decimal has at most 38 digits. Arithmetic keeps all digits of its operands, or the run stops and names the column:
+
+| operation | result |
+| --- | --- |
+| `+`, `-`, `%`, `sum`, `coalesce`, CASE | exact, with the decimal places of the operand that has more |
+| `*` | exact, with the decimal places of both factors. More than 38 places are refused |
+| `/`, `avg` | rounded half up to Spark's decimal places. Fewer than 6, or than the column has, are refused |
+| `div` | exact. A quotient that may have more than 18 digits is refused |
+| CAST to a decimal, `round`, a column's type | rounded half up to the decimal places that you write |
+| a float or double as a decimal column | Java's decimal text of the number, rounded half up: 0.1 is 0.1 |
+
+A result of more than 38 digits is EXP-OVERFLOW. If a product has too many places, cast its factors to
+decimals with fewer: `cast(price as decimal(20,6)) * quantity`."""
 _EXPRESSION_KEYS: Final = [
     ("filter.where", "source fields, Kafka's and the window's; with `on = \"lines\"` also the item's, by its alias", "no"),
     ("column.expression", "source fields, Kafka's and the window's; after `[explode]` also the item's, by its alias", "no"),

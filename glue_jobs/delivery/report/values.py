@@ -143,7 +143,7 @@ def events(result: WindowResult, text: int) -> list[tuple[str, int]]:
         key = prose(", ".join(rule.key), text)
         outcomes["duplicates"] = f"gave way to a {'later' if rule.keep == 'latest' else 'earlier'} event of the same {key}"
         outcomes["null_key"] = f"had no value for {key}"
-    outcomes["invalid_event_time"] = f"had no credible time (none, before {contract.source.min_event_date}, or in the future)"
+    outcomes["invalid_event_time"] = f"had no credible time (none, before {contract.min_event_date}, or in the future)"
     outcomes |= {"filtered": "were left out by a filter", "kept": "were kept for this file"}
     return [(outcome, counted[name]) for name, outcome in outcomes.items()]
 

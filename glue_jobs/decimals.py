@@ -1,0 +1,107 @@
+"""Which operations of an expression lose digits of decimals without an error, by the types that Spark's analyser gives them.
+
+The job sets `spark.sql.decimalOperations.allowPrecisionLoss` to false. Spark then keeps the decimal places of a sum, a
+difference, a product and a common type, and a value that doesn't fit is an error. These are the exceptions.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Final
+
+#: The most digits of a decimal, all of which may be decimal places.
+_MOST: Final = 38
+#: A quotient and an average are rounded half up. They must keep this number of decimal places, or more if the column has more.
+QUOTIENT_PLACES: Final = 6
+#: Integers of at most this number of digits fit into a bigint.
+_BIGINT_DIGITS: Final = 18
+
+
+def why_inexact(node: Any, places: int) -> str | None:
+    """Return what an analysed node of an expression does to digits, or None if it is exact. `places` are those of the column."""
+    kind = node.getClass().getSimpleName()
+    if kind in ("Floor", "Ceil") and _is_double(node.children().apply(0)):
+        return "rounds a double to an integer, which turns NaN into 0: write floor(cast(cast(x as string) as decimal(18,6)))"
+    if kind == "Multiply" and _both_decimals(node):
+        return _of_product(*(_size(node.children().apply(index))[1] for index in (0, 1)))
+    if kind == "Divide" and _both_decimals(node):
+        exact = _exact_places(*(node.children().apply(index) for index in (0, 1)))
+        if exact is not None and exact <= _size(node)[1]:
+            return None
+        return _of_quotient("a quotient", _size(node)[1], places)
+    if kind == "Average" and _is_decimal(node):
+        return _of_quotient("an average", _size(node)[1], places)
+    if kind == "IntegralDivide" and _both_decimals(node):
+        (digits, scale), (_, of_divisor) = (_size(node.children().apply(index)) for index in (0, 1))
+        return _of_integral_quotient(digits - scale + of_divisor)
+    return None
+
+
+def _of_product(left: int, right: int) -> str | None:
+    if left + right <= _MOST:
+        return None
+    return (
+        f"multiplies decimals with {left} and {right} decimal places, and a product has at most {_MOST}: cast the factors to "
+        "decimals with fewer places"
+    )
+
+
+def _of_quotient(noun: str, scale: int, places: int) -> str | None:
+    wanted = max(places, QUOTIENT_PLACES)
+    if scale >= wanted:
+        return None
+    return (
+        f"has {noun} that Spark rounds to {scale} decimal places, and {wanted} are needed: cast the dividend to a decimal with "
+        "fewer digits before the point, or choose a column type with fewer decimal places"
+    )
+
+
+def _exact_places(dividend: Any, divisor: Any) -> int | None:
+    """Return how many decimal places the quotient has at most, or None if it may have infinitely many.
+
+    A division by a constant such as 100 or 4, whose prime factors are 2 and 5, always ends.
+    """
+    constant = divisor.eval(None) if divisor.foldable() else None
+    if constant is None:
+        return None
+    value = Decimal(constant.toString()).normalize()
+    _, digits, exponent = value.as_tuple()
+    whole = int("".join(map(str, digits)))
+    if not whole or not isinstance(exponent, int):
+        return None
+    twos, fives = _times_divisible(whole, 2), _times_divisible(whole, 5)
+    ends = whole == 2**twos * 5**fives
+    return max(0, _size(dividend)[1] + max(twos, fives) + exponent) if ends else None
+
+
+def _times_divisible(number: int, factor: int) -> int:
+    times = 0
+    while number % factor == 0:
+        number //= factor
+        times += 1
+    return times
+
+
+def _of_integral_quotient(digits: int) -> str | None:
+    if digits <= _BIGINT_DIGITS:
+        return None
+    return (
+        f"has an integral quotient (div) of up to {digits} digits, and an integer has {_BIGINT_DIGITS}: cast the operands to "
+        "bigint, or to decimals with fewer digits"
+    )
+
+
+def _both_decimals(node: Any) -> bool:
+    return all(_is_decimal(node.children().apply(index)) for index in (0, 1))
+
+
+def _is_decimal(node: Any) -> bool:
+    return str(node.dataType().typeName()).startswith("decimal")
+
+
+def _is_double(node: Any) -> bool:
+    return node.dataType().typeName() in ("double", "float")
+
+
+def _size(node: Any) -> tuple[int, int]:
+    return node.dataType().precision(), node.dataType().scale()
