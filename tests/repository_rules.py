@@ -16,6 +16,7 @@ ROW_MODULES = tuple(
     f"glue_jobs/{name}.py"
     for name in (
         *("source", "rows", "columns", "aggregate", "outcomes", "pseudonyms", "ranges", "expressions"),
+        *("decimals", "event_time", "failing", "measures", "table_fields"),
         *("delivery/csv", "delivery/verify"),
     )
 )
