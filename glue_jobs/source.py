@@ -216,7 +216,8 @@ def with_appended_at(spark: SparkSession, table: PinnedTable) -> PinnedTable:
     if table.appended_at > NEVER:
         return table
     # Spark compares the times, because Python has none before year 1 or after year 9999.
-    newest = F.greatest(instant(NEVER), F.least(F.max(TIMESTAMP), instant(table.committed_at)))
+    newest = F.coalesce(F.max(TIMESTAMP), instant(NEVER))  # greatest() and least() skip null
+    newest = F.greatest(instant(NEVER), F.least(newest, instant(table.committed_at)))
     (micros,) = events(spark, table).agg(F.unix_micros(newest)).collect()[0]
     return attrs.evolve(table, appended_at=NEVER + timedelta(microseconds=micros))
 
