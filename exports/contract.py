@@ -44,6 +44,30 @@ def zone_problem(name: str) -> str | None:
     return None
 
 
+#: The kinds of values that the scan of the finished file knows, as `may_contain` names them.
+EMAIL, PHONE, IBAN, CARD = "email", "phone", "iban", "card"
+#: What other regular expressions have and RE2 lacks: lookaround, atomic and conditional groups, backreferences, possessiveness.
+_NOT_RE2 = re.compile(r"(?<!\\)(?:\\\\)*(?:\(\?(?:=|!|<=|<!|>|\(|P=|#)|\\[1-9]|\\Z|[*+?}]\+)")
+#: What RE2 has and Python writes in another way: classes in braces, the end of the text, flags inside.
+_ONLY_RE2 = re.compile(r"\\[pP](?:\{[^}]*\}|.)|\\x\{[0-9A-Fa-f]+\}|\\[zCQE]|\(\?[imsU-]+\)")
+_CHARACTER_CLASS = re.compile(r"(?<!\\)((?:\\\\)*)\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]")
+
+
+def pattern_problem(pattern: str) -> str | None:
+    """Return why RE2 can't use the pattern, or None.
+
+    The job, which has RE2, decides. This check finds most mistakes earlier, where there is no RE2.
+    """
+    plain = _ONLY_RE2.sub("a", _CHARACTER_CLASS.sub(r"\1a", pattern))
+    if _NOT_RE2.search(plain):
+        return "uses lookaround, a backreference or another form that RE2 doesn't have. Write it without"
+    try:
+        compiled = re.compile(plain)
+    except re.error as error:
+        return f"is not a regular expression ({error.msg}). Correct it"
+    return "matches a text without any character, so every cell. Make it say more" if compiled.search("") else None
+
+
 def implausible_day(day: date) -> str | None:
     """Return why windows can't begin on this day, or None. From a day too long ago, a run would never catch up."""
     if not _FIRST_DAY <= day <= _LAST_DAY:
@@ -161,6 +185,12 @@ class Personal:
         "For prefix: the number of characters. For bucket: the width of a bucket.", default=None, minimum=1
     )
     reason: str | None = setting("For keep: why the value may be exported unchanged.", default=None)
+    may_contain: list[str] = setting(
+        "For keep: the kinds of values that the scan of the finished file accepts in this column. `email`, `phone`, `iban`, "
+        "`card`, or the name of a `[[personal_pattern]]`. A kind that isn't named blocks the file.",
+        default=list,
+        form=NAME,
+    )
 
 
 @attrs.frozen
@@ -229,6 +259,15 @@ class Aggregate:
     )
     no_persons_because: str | None = setting("Instead of `person_id`: why the rows are not about people.", default=None)
     keep_as_table: bool = setting("Whether the aggregate is also written to an Iceberg table of Lakeferry.", default=False)
+
+
+@attrs.frozen
+class PersonalPattern:
+    name: str = setting("A short name, for messages and `may_contain`.", form=NAME)
+    pattern: str = setting(
+        "A regular expression in RE2's syntax, for instance 'P[0-9]{8}'. A text that contains a match blocks the file.",
+        check=pattern_problem,
+    )
 
 
 @attrs.frozen
@@ -314,6 +353,10 @@ class Contract:
     column: list[Column] = setting("The columns, in order.")
     aggregate: Aggregate | None = setting("Grouping by all columns that are not measures.", default=None)
     check: list[Check] = setting("The checks of the file.", default=list)
+    personal_pattern: list[PersonalPattern] = setting(
+        "What the scan of the finished file looks for besides e-mail addresses, telephone numbers, IBANs and card numbers.",
+        default=list,
+    )
     delivery: Delivery = setting("The format of the file.")
     report: Report = setting("What the report shows.", default=Report(headline=[], chart=[]))
     sha256: str = attrs.field(default="", kw_only=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 
-from exports.contract import Column, Contract, Personal, decimal_type
+from exports.contract import CARD, EMAIL, IBAN, PHONE, Column, Contract, Personal, decimal_type
 from exports.toml_model import Rule
 
 Finding = tuple[str, str]
@@ -21,6 +21,8 @@ _NEEDS: dict[str, set[str]] = {
     "hash": {"kind"},
     "generalise": {"to"},
 }
+#: The kinds of values that the scan of the finished file knows.
+SCANNED = (EMAIL, PHONE, IBAN, CARD)
 _SIZED = {"prefix", "bucket"}
 #: Columns that a table of aggregates has in addition to those of the contract.
 _KEPT_WITH = {"window", "window_start", "window_end", "run_id"}
@@ -122,11 +124,31 @@ def _personal_findings(personal: Personal, column: Column) -> Iterator[Finding]:
             "",
             f'{personal.treatment} leaves {wanted}, but the column\'s type is {column.type}. Write type = "{wanted}"',
         )
+    if personal.may_contain and personal.treatment != "keep":
+        yield ".may_contain", f"{personal.treatment} does not use may_contain. Remove it"
     if column.measure and personal.treatment != "keep":
         yield (
             "",
             "a measure is computed from many rows, and keep is its only treatment. Keep it with a reason, or remove personal",
         )
+
+
+def scanned_kinds_are_known(contract: Contract) -> Iterator[Finding]:
+    counts = Counter(pattern.name for pattern in contract.personal_pattern)
+    for index, pattern in enumerate(contract.personal_pattern):
+        if pattern.name in SCANNED:
+            yield f"personal_pattern[{index}].name", f"{pattern.name} is a kind of the scan itself. Give the pattern another name"
+        if counts[pattern.name] > 1:
+            yield (
+                f"personal_pattern[{index}].name",
+                f"{pattern.name} appears {counts[pattern.name]} times. Give each its own name",
+            )
+    known = (*SCANNED, *counts)
+    for index, column in enumerate(contract.column):
+        for number, kind in enumerate(column.personal.may_contain if column.personal else []):
+            if kind not in known:
+                key = f"column[{index}].personal.may_contain[{number}]"
+                yield key, f"{kind} is not a kind that the scan knows. Known are: {', '.join(known)}"
 
 
 def _type_after(personal: Personal) -> str | None:
@@ -284,6 +306,7 @@ RULES: tuple[Rule[Contract], ...] = (
     allowed_values_fit,
     gaps_can_be_told,
     personal_is_complete,
+    scanned_kinds_are_known,
     aggregate_is_whole,
     references_exist,
     units_are_not_mixed,

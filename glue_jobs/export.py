@@ -23,6 +23,7 @@ from glue_jobs import additivity, arguments, errors, probe, runs, session
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import Arguments
 from glue_jobs.delivery import cleanup
+from glue_jobs.delivery.personal_scan import require_patterns
 from glue_jobs.delivery.publish import Listing, may_be_written
 from glue_jobs.errors import BadInput, Blocked, DataProblem, ExportError, Inconsistent
 from glue_jobs.expressions import require_allowed
@@ -178,6 +179,7 @@ def plan(
 def _export_windows(run: RunContext) -> None:
     record = run.record
     if run.windows:
+        require_patterns(run.contract)
         require_same_fields(require_allowed(run.spark(), run.contract), run.contract, run.table)
         run = attrs.evolve(run, contract=additivity.decided(run.spark(), run.contract))
         run = attrs.evolve(run, table=with_appended_at(run.spark(), run.table))

@@ -298,7 +298,8 @@ def _require_clean(run: RunContext, window: Window, stats: FileStats, checks: li
         raise Blocked(
             "EXP-PERSONAL-DATA",
             f"the file of {window.label} holds what looks like personal data ({hits})",
-            "Give the column a treatment in the contract, or keep it with a reason",
+            "Give the column a treatment in the contract. If it may have such values, keep it with a reason and name their kind, "
+            'for instance may_contain = ["email"]',
         )
     failed = [check for check in checks if check.severity == "block" and not check.passed]
     if failed:

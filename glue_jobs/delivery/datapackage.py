@@ -117,7 +117,7 @@ def _as_read(column: Column, value: str) -> str | int | bool:
 
 def _personal(column: Column) -> dict[str, Any] | None:
     given = attrs.asdict(column.personal) if column.personal else {}
-    return {name: value for name, value in given.items() if value is not None} or None
+    return {name: value for name, value in given.items() if value not in (None, [])} or None
 
 
 def _left_out(column: Column) -> dict[str, str]:

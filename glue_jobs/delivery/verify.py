@@ -1,7 +1,7 @@
 """Read the finished file back once, to describe it from its own bytes and not from what was meant to be written.
 
-One pass computes checksums, the number of records, totals, values of charts and the first rows. It also searches for personal
-data in columns that should have none.
+One pass computes checksums, the number of records, totals, values of charts and the first rows. It also has the file searched
+for personal data.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pyarrow import csv as arrow_csv
 
 from exports.contract import Chart, Column, Contract, decimal_type
 from glue_jobs.delivery.csv import RECORD_END, guarded
+from glue_jobs.delivery.personal_scan import PersonalScan
 from glue_jobs.errors import DataProblem, Inconsistent
 
 #: Bytes that are read at a time.
@@ -33,11 +34,6 @@ EXACT = Context(prec=120, rounding=ROUND_HALF_UP)
 
 _END = RECORD_END.encode()
 _FIRST_ROWS = 20
-#: Patterns (RE2) of e-mail addresses and international telephone numbers, each with a byte that all matches contain.
-_DETECTORS = {
-    "an e-mail address": (b"@", r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"),
-    "a telephone number": (b"+", r"\+[0-9][0-9 ()./-]{6,}[0-9]"),
-}
 #: The most labels of a chart's axis.
 SERIES_LIMIT = 5_000
 #: The most units of a column. Manifest, mail and report have a total for each.
@@ -99,13 +95,17 @@ def verify_file(key: str, body: Readable, parts: list[Part], contract: Contract,
         series=[{} for _ in contract.report.chart],
         cut_series=[False for _ in contract.report.chart],
     )
+    scan = PersonalScan(contract)
     stored = _CheckedBody(body, parts)
     text: Any = gzip.GzipFile(fileobj=io.BufferedReader(stored)) if contract.delivery.gzip else stored
     with _unpacked():
         for block in _records(_read_ahead(text), header):
             if contract.delivery.gzip:
                 unpacked.update(block)
-            _take(block, contract, stats)
+            table = _table(block, contract)
+            scan.add(block, table)
+            _take(table, contract, stats)
+    stats.personal = scan.found()
     stats.size, stats.sha256 = stored.size, stored.finish()
     stats.content_sha256 = unpacked.hexdigest() if contract.delivery.gzip else stats.sha256
     return stats
@@ -160,8 +160,7 @@ def _last_end(data: bytes) -> int:
     return 0
 
 
-def _take(block: bytes, contract: Contract, stats: FileStats) -> None:
-    table = _table(block, contract)
+def _take(table: pa.Table, contract: Contract, stats: FileStats) -> None:
     stats.rows += table.num_rows
     for column in contract.columns:
         values = table[column.name]
@@ -170,8 +169,6 @@ def _take(block: bytes, contract: Contract, stats: FileStats) -> None:
             _add_total(stats.totals[column.name], values)
             if column.per and "sum" in column.totals:
                 _add_units(stats.units[column.name], table, column.per, column.name)
-        elif column.type == "text":
-            _search(block, column, values, stats.personal)
         if column.allowed:
             stats.disallowed[column.name] = stats.disallowed.get(column.name, 0) + _others(values, column)
     for index, chart in enumerate(contract.report.chart):
@@ -251,15 +248,6 @@ def _add_total(total: dict[str, Decimal | None], values: pa.ChunkedArray) -> Non
         total["sum"] = EXACT.add(total["sum"] or Decimal(0), pc.sum(_wide(values)).as_py())
     total["min"] = least if total["min"] is None else min(least, total["min"])
     total["max"] = greatest if total["max"] is None else max(greatest, total["max"])
-
-
-def _search(block: bytes, column: Column, values: pa.ChunkedArray, personal: dict[str, int]) -> None:
-    if column.personal and column.personal.treatment in ("hash", "keep"):
-        return
-    for what, (marker, pattern) in _DETECTORS.items():
-        if marker in block and (hits := pc.sum(pc.match_substring_regex(values, pattern)).as_py()):
-            what_and_where = f"{column.name}: {what}"
-            personal[what_and_where] = personal.get(what_and_where, 0) + hits
 
 
 def _of_unit(table: pa.Table, chart: Chart, contract: Contract) -> pa.Table:

@@ -112,6 +112,8 @@ def check(
     from exports import check as checks
     from exports import contracts, topic_schema
     from exports.toml_model import BadFile
+    from glue_jobs.delivery.personal_scan import require_patterns
+    from glue_jobs.errors import ExportError
     from lakeferry.local.judge import judging
     from lakeferry.local.target import relative
 
@@ -126,12 +128,15 @@ def check(
         fields = with_origins(topic_schema.load(schema or _shipped_schema(topic), topic), Sources(ROOT, checks.NOT_JUDGED))
         with judging() as judge, output.step("Checking the contract"):
             contract = checks.check_file(file, fields, judge)
+        require_patterns(contract)
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         raise CommandFailed("EXP-CONTRACT", str(bad), "Correct the contract", details=mistakes) from None
     except topic_schema.BadSchema as error:
         hint = "Give the topic's Avro schema with --schema FILE"
         raise CommandFailed("EXP-SCHEMA", str(error), hint) from None
+    except ExportError as error:
+        raise CommandFailed(error.code, error.what, error.remedy) from None
     treated = [f"{c.name} ({c.personal.treatment})" for c in contract.column if c.personal]
     output.print(f"{file}: {contract.title}, {len(contract.columns)} columns, every {contract.window.every.replace('_', ' ')}.")
     output.print(f"Personal data: {', '.join(treated) or 'none'}.")

@@ -101,6 +101,18 @@ def test_the_shipped_sales_deliver_no_readable_personal_data():
     }
 
 
+def pattern(name: str, text: str) -> str:
+    return f"[[personal_pattern]]\nname = '{name}'\npattern = '{text}'\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["P[0-9]{8}", r"\\1", "(?i)staff", r"\p{Greek}+x", "[(]?=a", "a+?b", "[*+]+x", "[[:alpha:]]+1", r"x\[+y", "a(?i)b"],
+)
+def test_patterns_of_re2_are_accepted(text):
+    assert contracts.parse(BASE + pattern("a", text), name="x.toml").personal_pattern[0].pattern == text
+
+
 @pytest.mark.parametrize(
     ("text", "key", "message"),
     [
@@ -144,6 +156,22 @@ def test_the_shipped_sales_deliver_no_readable_personal_data():
             "column[2].personal",
             "generalise leaves integer",
         ),
+        (
+            with_column(more='personal = { treatment = "drop", may_contain = ["email"] }'),
+            "column[2].personal.may_contain",
+            "drop does not use may_contain",
+        ),
+        (
+            with_column(more='personal = { treatment = "keep", reason = "r", may_contain = ["mail"] }'),
+            "column[2].personal.may_contain[0]",
+            "mail is not a kind that the scan knows. Known are: email, phone, iban, card",
+        ),
+        (BASE + pattern("email", "a"), "personal_pattern[0].name", "email is a kind of the scan itself"),
+        (BASE + pattern("a", "a") + pattern("a", "b"), "personal_pattern[1].name", "a appears 2 times"),
+        (BASE + pattern("a", "[0-9"), "personal_pattern[0].pattern", "is not a regular expression"),
+        (BASE + pattern("a", "x*"), "personal_pattern[0].pattern", "matches a text without any character"),
+        (BASE + pattern("a", "(?=x)y"), "personal_pattern[0].pattern", "that RE2 doesn't have"),
+        (BASE + pattern("a", "(a)x\\1"), "personal_pattern[0].pattern", "that RE2 doesn't have"),
         (with_column("n", "integer", 'measure = "count(*)"'), "column[2].measure", "a measure needs an [aggregate] section"),
         (BASE + '[aggregate]\nperson_id = "p"\n', "aggregate", "no column is a measure"),
         (AGGREGATE.replace('person_id = "person"', ""), "aggregate", "give exactly one of `person_id`"),

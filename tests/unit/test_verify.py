@@ -237,11 +237,6 @@ def test_text_that_looks_like_personal_data_is_found(cell, what):
     assert inspected(of, b"1,a @ b\r\n1,'+ 5\r\n1,'@home\r\n1,1+1\r\n").personal == {}
 
 
-def test_a_column_that_is_kept_on_purpose_is_not_searched():
-    of = contract(("id", "integer"), ("note", "text", 'personal = { treatment = "keep", reason = "r" }'))
-    assert inspected(of, b"1,kim@example.com\r\n").personal == {}
-
-
 def refused(of: Contract, data: bytes, parts: list[Part]) -> str:
     with pytest.raises(Inconsistent) as wrong:
         verify_file("a.csv", io.BytesIO(data), parts, of, csv.header(of.columns, of.delivery))

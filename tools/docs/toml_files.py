@@ -33,6 +33,8 @@ _CONTRACT_RULES: Final = {
     "personal_is_complete": "`personal` has the keys that its treatment needs, no others, and the column's type is what the "
     "treatment leaves (see [Treatments of personal data](#treatments-of-personal-data)). The only "
     "treatment of a measure is `keep`.",
+    "scanned_kinds_are_known": "Each `[[personal_pattern]]` has a name of its own, and `may_contain` names "
+    "kinds that the scan knows.",
     "aggregate_is_whole": "A measure needs `[aggregate]`, and `[aggregate]` needs at least one measure and one other column. "
     "It has exactly one of `person_id` and `no_persons_because`. A table that is kept has columns `window`, `window_start`, "
     "`window_end` and `run_id` of its own, so no other column has these names.",
@@ -49,7 +51,7 @@ _CONTRACT_RULES: Final = {
 }
 #: Treatment, its other keys, the type it leaves, and what is left.
 _TREATMENTS = [
-    ("keep", "`reason`", "any", "The value is delivered as it is. The reason is in the data dictionary."),
+    ("keep", "`reason`, `may_contain`", "any", "The value is delivered as it is. The reason is in the data dictionary."),
     ("drop", "", "any", "The column is not delivered. It is listed in the data dictionary and the report as left out."),
     ("mask", "`visible`", "`text`", "`***` and the last `visible` characters, where the value is longer than that."),
     (
