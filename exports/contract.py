@@ -218,6 +218,10 @@ class Column:
     )
     expression: str | None = setting("A Spark SQL expression over source fields instead of one field.", default=None)
     measure: str | None = setting("In an aggregate: a Spark SQL aggregate such as sum(quantity).", default=None)
+    shows_one_person_because: str | None = setting(
+        "In an aggregate with `person_id`: why a measure may show the value of one person of a group, as min() and max() do.",
+        default=None,
+    )
     nullable: bool = setting("Whether the column may be empty. If not, an empty value blocks the export.", default=False)
     allowed: list[str] = setting("The only values that may occur. Any other value blocks the export.", default=list)
     example: str | None = setting("An example for the data dictionary.", default=None)

@@ -151,6 +151,14 @@ def scanned_kinds_are_known(contract: Contract) -> Iterator[Finding]:
                 yield key, f"{kind} is not a kind that the scan knows. Known are: {', '.join(known)}"
 
 
+def reasons_are_needed(contract: Contract) -> Iterator[Finding]:
+    counts_people = contract.aggregate is not None and contract.aggregate.person_id is not None
+    for index, column in enumerate(contract.column):
+        if column.shows_one_person_because is not None and not (column.measure and counts_people):
+            key = f"column[{index}].shows_one_person_because"
+            yield key, "only a measure in an aggregate with person_id needs this reason. Remove it"
+
+
 def _type_after(personal: Personal) -> str | None:
     if personal.treatment in ("mask", "hash"):
         return "text"
@@ -308,6 +316,7 @@ RULES: tuple[Rule[Contract], ...] = (
     personal_is_complete,
     scanned_kinds_are_known,
     aggregate_is_whole,
+    reasons_are_needed,
     references_exist,
     units_are_not_mixed,
     numbers_add_up,

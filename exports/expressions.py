@@ -32,6 +32,11 @@ AGGREGATE: Final = frozenset(
     "any avg bit_and bit_or bit_xor bool_and bool_or count count_if every max mean min some sum try_avg try_sum".split()
 )
 
+#: Those whose result is the value of one row, or shows that there is such a row.
+SHOWS_ONE_PERSON: Final = frozenset("any bit_and bit_or bit_xor bool_and bool_or every max min some".split())
+#: The functions that may get the id of a person: a number of people shows none of them.
+COUNTS_PEOPLE: Final = frozenset("count lower upper trim btrim".split())
+
 #: The names of Kafka's metadata in expressions, which are the same under both of Tableflow's naming schemes.
 KAFKA_FIELDS: Final = (
     "kafka_topic",
@@ -60,6 +65,17 @@ def why_forbidden(name: str) -> str:
     if name.lower() in AGGREGATE:
         return f"{name}() is an aggregate function. Use it in the `measure` of a column"
     return f"{name}() is not among the functions a contract may use (docs/reference/expressions.md)"
+
+
+def shows_one_person(functions: list[str], *, compares_person_id: bool) -> str | None:
+    """Return why a measure over `functions` may show one person's value in an aggregate with `person_id`, or None."""
+    what = sorted({name.lower() for name in functions} & SHOWS_ONE_PERSON)
+    if not what and not compares_person_id:
+        return None
+    reason = (
+        f"{', '.join(what)}() gives the value of one person" if what else "a condition on the person's id picks out one person"
+    )
+    return f"{reason}, however large the group. Sum or average the values, or say why it may be shown: shows_one_person_because"
 
 
 #: Messages about an aggregate of doubles and a cast of a double. They follow the name of the expression.

@@ -94,7 +94,7 @@ class _Analyser:
 
     def add_expression(self, expression: Expression) -> None:
         frame = self._frames[expression.of]
-        parsed = expressions.parse(frame.sparkSession, expression)
+        parsed = expressions.parse(frame.sparkSession, expression, self._contract)
         if parsed.mistakes:
             self._add(expression, parsed.mistakes, NOT_ALLOWED)
             return

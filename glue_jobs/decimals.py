@@ -6,6 +6,7 @@ difference, a product and a common type, and a value that doesn't fit is an erro
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from typing import Any, Final
 
@@ -25,10 +26,8 @@ def why_inexact(node: Any, places: int) -> str | None:
     if kind == "Multiply" and _both_decimals(node):
         return _of_product(*(_size(node.children().apply(index))[1] for index in (0, 1)))
     if kind == "Divide" and _both_decimals(node):
-        exact = _exact_places(*(node.children().apply(index) for index in (0, 1)))
-        if exact is not None and exact <= _size(node)[1]:
-            return None
-        return _of_quotient("a quotient", _size(node)[1], places)
+        ends = _exact_places(node.children().apply(0), node.children().apply(1))
+        return None if ends <= _size(node)[1] else _of_quotient("a quotient", _size(node)[1], places)
     if kind == "Average" and _is_decimal(node):
         return _of_quotient("an average", _size(node)[1], places)
     if kind == "IntegralDivide" and _both_decimals(node):
@@ -56,22 +55,22 @@ def _of_quotient(noun: str, scale: int, places: int) -> str | None:
     )
 
 
-def _exact_places(dividend: Any, divisor: Any) -> int | None:
-    """Return how many decimal places the quotient has at most, or None if it may have infinitely many.
+def _exact_places(dividend: Any, divisor: Any) -> float:
+    """Return how many decimal places the quotient has at most.
 
     A division by a constant such as 100 or 4, whose prime factors are 2 and 5, always ends.
     """
     constant = divisor.eval(None) if divisor.foldable() else None
     if constant is None:
-        return None
+        return math.inf
     value = Decimal(constant.toString()).normalize()
     _, digits, exponent = value.as_tuple()
     whole = int("".join(map(str, digits)))
     if not whole or not isinstance(exponent, int):
-        return None
+        return math.inf
     twos, fives = _times_divisible(whole, 2), _times_divisible(whole, 5)
     ends = whole == 2**twos * 5**fives
-    return max(0, _size(dividend)[1] + max(twos, fives) + exponent) if ends else None
+    return max(0, _size(dividend)[1] + max(twos, fives) + exponent) if ends else math.inf
 
 
 def _times_divisible(number: int, factor: int) -> int:

@@ -18,7 +18,15 @@ from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from exports.contract import Contract, Expression
-from exports.expressions import CASTS_DOUBLE, CLOCK_WORDS, SUMS_DOUBLES, forbidden, why_forbidden
+from exports.expressions import (
+    CASTS_DOUBLE,
+    CLOCK_WORDS,
+    COUNTS_PEOPLE,
+    SUMS_DOUBLES,
+    forbidden,
+    shows_one_person,
+    why_forbidden,
+)
 from glue_jobs.errors import BadInput, translated
 
 #: Classes of Spark's unresolved expressions: operators, literals, fields, function calls (whose names are checked),
@@ -50,6 +58,8 @@ _NAMES = {"gettimestamp": "to_date() or to_timestamp()"}
 #: Types whose neutral values no function refuses.
 _NEUTRAL = ("integer", "long", "double", "boolean", "date", "timestamp", "timestamp_ntz")
 _COUNTS = ("count", "count_if")
+#: The nodes of a measure that counts people.
+_OF_COUNTS = frozenset("Cast Lower StringTrim UnresolvedAttribute UnresolvedExtractValue UnresolvedFunction".split())
 _TIMES = {"date", "timestamp", "timestamp_ntz"}
 #: The required form of a typed literal. The words that Spark replaces with the current time begin with a letter.
 _FIXED_TIME = re.compile(r"\w+\s*(['\"])\s*[-+]?[0-9][^'\"\\]*\1")
@@ -59,7 +69,7 @@ _FIXED_TIME = re.compile(r"\w+\s*(['\"])\s*[-+]?[0-9][^'\"\\]*\1")
 class Parsed:
     """An expression as Spark's parser reads it.
 
-    `mistakes` are messages about what a contract may not use; `fields` the names of columns outside of lambda functions; `counts`
+    `mistakes` are messages about what a contract may not use; `fields` the names of columns; `counts`
     says whether the expression is nothing but a count.
     """
 
@@ -69,14 +79,14 @@ class Parsed:
 
 
 def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
-    """Return the source fields that the contract's expressions name outside of lambda functions, as written there.
+    """Return the source fields that the contract's expressions name, as written there.
 
     Raises BadInput with every expression that doesn't parse or uses something that a contract may not use.
     """
     fields: list[str] = []
     mistakes: list[str] = []
     for expression in contract.expressions():
-        parsed = parse(spark, expression)
+        parsed = parse(spark, expression, contract)
         mistakes += [f"{expression.label}: {mistake}" for mistake in parsed.mistakes]
         if expression.of in ("row", "group"):
             fields += parsed.fields
@@ -85,7 +95,7 @@ def require_allowed(spark: SparkSession, contract: Contract) -> list[str]:
     return list(dict.fromkeys(fields))
 
 
-def parse(spark: SparkSession, expression: Expression) -> Parsed:
+def parse(spark: SparkSession, expression: Expression, contract: Contract) -> Parsed:
     parser: Any = spark._jsparkSession.sessionState().sqlParser()
     try:
         tree = parser.parseExpression(expression.text)
@@ -93,9 +103,49 @@ def parse(spark: SparkSession, expression: Expression) -> Parsed:
         return Parsed([f"not a Spark SQL expression ({_first_line(error)})"], [])
     nodes = json.loads(tree.toJSON())
     mistakes = [*_mistakes(nodes, expression.of == "group"), *_clock_literals(tree, nodes, expression.text)]
-    fields = [".".join(_names(node)) for node in nodes if _kind(node) == "UnresolvedAttribute"]
+    fields = list(_named_fields(_tree(iter(nodes)), frozenset()))
+    if expression.of == "group" and (wrong := _shows_one_person(contract, expression, nodes, fields)):
+        mistakes.append(wrong)
     counts = _kind(nodes[0]) == "UnresolvedFunction" and ".".join(_names(nodes[0])).lower() in _COUNTS
     return Parsed(list(dict.fromkeys(mistakes)), fields, counts)
+
+
+def _tree(nodes: Iterator[dict[str, Any]]) -> tuple[dict[str, Any], list[Any]]:
+    """Return the first node with the trees of its children. Spark lists a node before its children."""
+    node = next(nodes)
+    return node, [_tree(nodes) for _ in range(node["num-children"])]
+
+
+def _named_fields(tree: tuple[dict[str, Any], list[Any]], variables: frozenset[str]) -> Iterator[str]:
+    """Yield the fields that an expression names. `variables` are those of the lambda functions around it.
+
+    Spark's parser calls every name in a lambda function a variable, also those of fields.
+    """
+    node, children = tree
+    if _kind(node) == "LambdaFunction":
+        body, *arguments = children
+        own = frozenset(_names(argument)[0].lower() for argument, _ in arguments)
+        yield from _named_fields(body, variables | own)
+        return
+    names = _names(node)
+    is_variable = _kind(node) == "UnresolvedNamedLambdaVariable" and names[0].lower() in variables
+    if _kind(node) in ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable") and not is_variable:
+        yield ".".join(names)
+    for child in children:
+        yield from _named_fields(child, variables)
+
+
+def _shows_one_person(contract: Contract, measure: Expression, nodes: list[dict[str, Any]], named: list[str]) -> str | None:
+    """Return why a measure may show one person's value, None if it doesn't or has a reason."""
+    person_id = contract.aggregate.person_id if contract.aggregate else None
+    excused = {column.measure for column in contract.column if column.shows_one_person_because}
+    if person_id is None or measure.text in excused:
+        return None
+    functions = [_names(node)[-1] for node in nodes if _kind(node) == "UnresolvedFunction"]
+    only_counts = {name.lower() for name in functions} <= COUNTS_PEOPLE
+    only_counts = only_counts and all(_kind(node) in _OF_COUNTS for node in nodes)
+    names_person = person_id.lower() in (name.lower() for name in named)
+    return shows_one_person(functions, compares_person_id=names_person and not only_counts)
 
 
 def _first_line(error: ParseException) -> str:

@@ -9,7 +9,7 @@ import pytest
 from lake import MONDAY, column, contract, topic_of
 
 from exports.contracts import parse
-from glue_jobs.errors import BadInput
+from glue_jobs.errors import BadInput, SourceProblem
 from glue_jobs.expressions import require_allowed
 
 REFUSED = {
@@ -114,6 +114,80 @@ def test_every_operator_is_allowed(spark):
     every = [text.strip() for line in operators.splitlines() for text in line.split(";") if text.strip()]
     fields = require_allowed(spark, of(*every))
     assert {"a", "b", "c", "a.b.c", "a b"} == set(fields)
+
+
+def test_the_fields_inside_lambda_functions_are_found(spark):
+    """Spark's parser calls them variables, like the arguments of the function."""
+    assert set(require_allowed(spark, of("transform(a, x -> x + _pos + b.c)", "transform(d, _file -> _file)"))) == {
+        "a",
+        "_pos",
+        "b.c",
+        "d",
+    }
+    nested = of("transform(a, x -> transform(x, y -> x + y + z))", "transform(a, _pos -> 1)[0] + transform(a, x -> _pos)[0]")
+    assert set(require_allowed(spark, nested)) == {"a", "z", "_pos"}
+
+
+#: Whether a measure may show one person of a group, by the id `who`.
+ONE_PERSON = {
+    "max(spent)": True,
+    "MIN(spent) + sum(spent)": True,
+    "bool_or(spent > 5)": True,
+    "bit_xor(spent)": True,
+    "every(spent > 5)": True,
+    "sum(if(who = 'p', spent, 0))": True,
+    "sum(spent) filter (where who = 'p')": True,
+    "count(case when who = 'p' then 1 end)": True,
+    "count_if(WHO = 'p')": True,
+    "sum(spent)": False,
+    "avg(spent)": False,
+    "count(*)": False,
+    "count(distinct lower(trim(who)))": False,
+    "count_if(spent > 5)": False,
+}
+
+
+@pytest.mark.parametrize("measure", ONE_PERSON)
+def test_a_measure_that_shows_one_person_needs_a_reason(spark, measure):
+    def checked(rule, **more):
+        return parse(contract(column("id"), column("m", "integer", measure=measure, **more), aggregate=rule), name="things")
+
+    if ONE_PERSON[measure]:
+        assert "shows_one_person_because" in refusal(spark, checked({"person_id": "who"}))
+    else:
+        require_allowed(spark, checked({"person_id": "who"}))
+    require_allowed(spark, checked({"person_id": "who"}, shows_one_person_because="The highest amount is public."))
+    require_allowed(spark, checked({"no_persons_because": "Numbers only."}))
+
+
+METADATA = ["_file", "_pos", "_spec_id", "_partition", "_deleted", "_FILE", "things._file", "_metadata"]
+
+
+@pytest.mark.parametrize("name", METADATA)
+def test_the_metadata_that_iceberg_adds_to_a_table_is_no_field(guarded_lake, name):
+    """_file has the bucket and the ids of the organisation, the environment and the cluster."""
+    texts = [
+        contract(column("id"), column("c", expression=f"cast({name} as string)", nullable=True)),
+        contract(column("id"), filter=[{"where": f"exists(array(1), x -> {name} is not null)", "reason": "r"}]),
+    ]
+    for text in texts:
+        with pytest.raises(SourceProblem) as refused:
+            guarded_lake.export(text, "--dry-run", "true")
+        assert (refused.value.code, f"{name} does not exist" in refused.value.what) == ("EXP-SCHEMA-CHANGED", True)
+
+
+def test_names_of_kafka_of_the_window_and_of_the_item_are_known(lakes):
+    lake = lakes()
+    item = {"type": "record", "name": "Item", "fields": [{"name": "n", "type": "int"}]}
+    lake.commit(topic_of(("items", {"type": "array", "items": item})), {"id": "a", "at": MONDAY, "items": [{"n": 1}]})
+    columns = [
+        column("id"),
+        column("n", "integer", expression="line.n + size(transform(items, x -> x.n))"),
+        column("o", "integer", expression="kafka_offset"),
+        column("late", "boolean", expression="at > export_window_start"),
+    ]
+    window = lake.export(contract(*columns, explode={"array": "items", "as": "line"}), "--dry-run", "true").window()
+    assert window["state"] == "dry_run", window["reason"]
 
 
 CLOCKS = {

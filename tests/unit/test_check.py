@@ -402,6 +402,43 @@ def test_a_measure_may_only_count_people(of_measure):
     assert of_measure("count(*)") == []
 
 
+#: Whether a measure may show one person of a group.
+ONE_PERSON = {
+    "max(amount)": True,
+    "min(amount) + sum(amount)": True,
+    "MAX(line.price)": True,
+    "max(at)": True,
+    "bit_and(amount)": True,
+    "count_if(id = 'p1')": True,
+    "sum(if(id = 'p1', amount, 0))": True,
+    "sum(case when id = 'p1' then amount end)": True,
+    "count(if(id = 'p1', 1, null))": True,
+    "sum(amount) filter (where id = 'p1')": True,
+    "sum(length(id))": True,
+    "sum(amount)": False,
+    "avg(cast(amount as decimal(9,2)))": False,
+    "count(*)": False,
+    "count(distinct id)": False,
+    "count(distinct lower(id))": False,
+    "count_if(amount > 5)": False,
+}
+
+
+@pytest.mark.parametrize("measure", ONE_PERSON)
+def test_a_measure_that_shows_one_person_needs_a_reason(findings, measure):
+    text = BASE + COLUMN.replace("text", "decimal(18,2)" if "avg" in measure else "integer")
+    text += f'measure = """{measure}"""\n[aggregate]\nperson_id = "id"\n{EXPLODE}'
+    if "at)" in measure:
+        text = text.replace("integer", "timestamp")
+    shown = [message for key, message in findings(text) if key == "column[1].measure"]
+    assert [message for _, message in findings(text)] == shown
+    assert [("shows_one_person_because" in message) for message in shown] == [True] * ONE_PERSON[measure]
+    excused = text.replace("measure =", 'shows_one_person_because = "r"\nmeasure =')
+    assert findings(excused) == []
+    without_people = text.replace('person_id = "id"', "no_persons_because = 'x'")
+    assert findings(without_people) == []
+
+
 def test_an_order_dependent_measure_is_reported(of_measure):
     for measure in ("first(amount)", "collect_list(amount)", "any_value(amount)", "max_by(amount, at)"):
         assert "is not among the functions" in of_measure(measure)[0]

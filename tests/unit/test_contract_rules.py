@@ -166,6 +166,11 @@ def test_patterns_of_re2_are_accepted(text):
             "column[2].personal.may_contain[0]",
             "mail is not a kind that the scan knows. Known are: email, phone, iban, card",
         ),
+        (
+            with_column(more='shows_one_person_because = "r"'),
+            "column[2].shows_one_person_because",
+            "only a measure in an aggregate with person_id needs this reason",
+        ),
         (BASE + pattern("email", "a"), "personal_pattern[0].name", "email is a kind of the scan itself"),
         (BASE + pattern("a", "a") + pattern("a", "b"), "personal_pattern[1].name", "a appears 2 times"),
         (BASE + pattern("a", "[0-9"), "personal_pattern[0].pattern", "is not a regular expression"),

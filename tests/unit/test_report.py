@@ -186,6 +186,16 @@ def test_an_aggregate_reports_groups_that_are_too_small():
     assert without_people in page(samples.daily_trades()).text
 
 
+def test_an_aggregate_that_may_change_warns_of_differences_between_generations():
+    result = samples.sales_by_region()
+    warning = "the difference can be the value of one person who was added"
+    assert warning in page(result).text
+    fixed = attrs.evolve(result.contract.window, restate_for_days=0)
+    final = attrs.evolve(result, contract=attrs.evolve(result.contract, window=fixed))
+    assert warning not in page(final).text
+    assert warning not in page(samples.daily_trades()).text
+
+
 @pytest.mark.parametrize(
     ("changes", "expected_message"),
     [

@@ -14,7 +14,7 @@ import exports.contract_rules
 from deployments.model import Deployment
 from exports import personal_words
 from exports.contract import Contract
-from exports.expressions import AGGREGATE, CLOCK_WORDS, KAFKA_FIELDS, SCALAR, WINDOW_FIELDS
+from exports.expressions import AGGREGATE, CLOCK_WORDS, KAFKA_FIELDS, SCALAR, SHOWS_ONE_PERSON, WINDOW_FIELDS
 from exports.toml_model import default_of, is_map, is_optional, setting_name, settings
 from exports.toml_schema import json_schema
 from tools.docs import markdown
@@ -38,6 +38,7 @@ _CONTRACT_RULES: Final = {
     "aggregate_is_whole": "A measure needs `[aggregate]`, and `[aggregate]` needs at least one measure and one other column. "
     "It has exactly one of `person_id` and `no_persons_because`. A table that is kept has columns `window`, `window_start`, "
     "`window_end` and `run_id` of its own, so no other column has these names.",
+    "reasons_are_needed": "Only a measure in an aggregate with `person_id` has `shows_one_person_because`.",
     "references_exist": "`delivery.order_by`, `report.headline` and the charts name delivered columns; "
     "headlines and `y` name numeric ones, or `rows`.",
     "units_are_not_mixed": "A headline or chart over amounts in several currencies needs `per` on its column, "
@@ -240,7 +241,9 @@ def expressions_page() -> str:
         f"## Names beside the topic's fields\n\nThe same whether Tableflow names them `$$offset` or "
         f"`cflt_metadata_offset`. Fields inside records are reached with dots: `customer.region`.\n\n{kafka}",
         f"## Functions of one row\n\n{_listed(SCALAR)}",
-        f"## Aggregate functions\n\nOnly in `measure`. Functions whose result depends on the order of rows are left out.\n\n"
+        f"## Aggregate functions\n\nOnly in `measure`. Functions whose result depends on the order of rows are left out. In an "
+        f"aggregate with `person_id`, {_listed(SHOWS_ONE_PERSON)} and conditions on the person's id need "
+        f"`shows_one_person_because` in their column.\n\n"
         f"{_listed(AGGREGATE)}",
         f"## Refused words\n\nThey differ between runs or users, so the same rows would give "
         f"another file. The bounds of the window are `export_window_start` and `export_window_end`.\n\n{_listed(CLOCK_WORDS)}",

@@ -165,7 +165,13 @@ def groups(counted: dict[str, int], contract: Contract, text: int) -> str:
         return f"No group had to be left out. By the contract, the rows are not about people: {reason}"
     left = f"{count(counted['suppressed'], 'group')} {'was' if counted['suppressed'] == 1 else 'were'} left out"
     reason = f"Groups of fewer than {rule.min_group_size} people are left out, and another one where there is only one such group"
-    return f"{left}. {reason}, so that nobody can be recognised. Totals are of the groups shown."
+    earlier = ""
+    if contract.window.restate_for_days:
+        earlier = (
+            " If late events change this window, a new file replaces this one. Don't compare the two: the difference can be the "
+            "value of one person who was added."
+        )
+    return f"{left}. {reason}, so that nobody can be recognised. Totals are of the groups shown.{earlier}"
 
 
 def bounds(result: WindowResult) -> str:
