@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 from sqlglot.schema import MappingSchema
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from exports.personal import Finding
 from exports.topic_schema import TopicSchema, is_inside
@@ -27,6 +27,8 @@ from exports.topic_schema import TopicSchema, is_inside
 _DIALECT: Final = "spark, normalization_strategy = case_sensitive"
 _WINDOW_FUNCTIONS: Final = frozenset({"TUMBLE", "HOP", "CUMULATE", "SESSION"})
 _WINDOW_COLUMNS: Final = ("window_start", "window_end", "window_time")
+#: Words that come after the list of columns, if there is one, and before other parentheses.
+_AFTER_COLUMNS: Final = frozenset({"WITH", "DISTRIBUTED", "PARTITIONED", "AS"})
 #: A column that every table has: the time of the record.
 _ROWTIME: Final = "$rowtime"
 #: Functions whose result shows none of their arguments' values.
@@ -166,8 +168,7 @@ def _listed_columns(head: list[Token]) -> list[str] | None:
     names: list[str] = []
     is_insert = head[0].token_type is TokenType.INSERT
     opening = next((n for n, token in enumerate(head) if token.token_type is TokenType.L_PAREN), None)
-    ends = {TokenType.WITH, TokenType.DISTRIBUTED_BY} if hasattr(TokenType, "DISTRIBUTED_BY") else {TokenType.WITH}
-    if opening is None or any(token.token_type in ends or token.text.upper() == "DISTRIBUTED" for token in head[:opening]):
+    if opening is None or any(token.text.upper() in _AFTER_COLUMNS for token in head[:opening]):
         if is_insert:
             raise Unknown("it inserts by position, without a list of columns")
         return None
@@ -234,7 +235,7 @@ def _scope(query: str, columns: Callable[[str], list[str] | None]) -> Scope:
         table.set("db", None)
         table.set("catalog", None)
     names = {table.name for table in tree.find_all(exp.Table)}
-    known = {name: dict.fromkeys(found, "unknown") for name in names if (found := columns(name)) is not None}
+    known: dict[str, object] = {name: dict.fromkeys(found, "unknown") for name in names if (found := columns(name)) is not None}
     schema = MappingSchema(known, dialect=_DIALECT, normalize=False)
     qualified = qualify(
         tree,
@@ -269,7 +270,7 @@ def _merged(origin: Origin, other: Origin) -> Origin:
     return Origin(origin.fields | other.fields, copies, origin.unknown or other.unknown)
 
 
-def _of_expression(expression: exp.Expression, scope: Scope, within: frozenset[int]) -> Origin:
+def _of_expression(expression: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
     column, path = _as_path(expression)
     if column is not None:
         return _of_column(column, path, scope, within)
@@ -286,7 +287,7 @@ def _of_expression(expression: exp.Expression, scope: Scope, within: frozenset[i
     return attrs.evolve(result, copies=None)
 
 
-def _of_dotted(node: exp.Expression, scope: Scope, within: frozenset[int]) -> Origin:
+def _of_dotted(node: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
     column, path = _as_path(node)
     if column is not None:
         return _of_column(column, path, scope, within)
@@ -295,7 +296,7 @@ def _of_dotted(node: exp.Expression, scope: Scope, within: frozenset[int]) -> Or
     return _of_expression(node.this, scope, within)  # a field of what an expression returns
 
 
-def _as_path(expression: exp.Expression) -> tuple[exp.Column | None, list[str]]:
+def _as_path(expression: exp.Expr) -> tuple[exp.Column | None, list[str]]:
     """Return the column and the names of the fields after it, if the expression is nothing else."""
     names: list[str] = []
     while isinstance(expression, exp.Dot) and isinstance(expression.expression, exp.Identifier):
@@ -328,7 +329,7 @@ def _inside(origin: Origin, path: list[str]) -> Origin:
     return Origin(frozenset({field}), field, origin.unknown)
 
 
-def _of_table_function(expression: exp.Expression, scope: Scope, within: frozenset[int]) -> Origin:
+def _of_table_function(expression: exp.Expr, scope: Scope, within: frozenset[int]) -> Origin:
     """Return the origin of what UNNEST makes of an array; other functions are unknown."""
     function = expression.this if isinstance(expression, exp.Lateral) else expression
     if not isinstance(function, exp.Explode | exp.Unnest):
