@@ -1,8 +1,8 @@
 """Where the columns of a table that a Flink statement creates come from, read from the statement's SQL.
 
-Flink derives the schema of such a topic, and the derived schema has no tags. sqlglot has no dialect for Flink SQL, so the query
-is cut out of the statement, and Flink's windowing functions are replaced by their input. What can't be followed is unknown, and
-unknown columns count as personal.
+Flink derives the schema of such a topic, and the derived schema has no tags. sqlglot has no dialect for
+Flink SQL, so the query is cut out of the statement, and Flink's windowing functions are replaced by their
+input. What can't be followed is unknown, and unknown columns count as personal.
 """
 
 from __future__ import annotations
@@ -35,20 +35,22 @@ _ROWTIME: Final = "$rowtime"
 _COUNTS: Final = (exp.Count, exp.CountIf, exp.RowNumber, exp.Rank, exp.DenseRank)
 #: What is followed as a whole, or not at all.
 _FOLLOWED: Final = (exp.Column, exp.Dot, exp.Query, exp.Window, *_COUNTS)
-#: Flink's functions of their arguments alone that sqlglot doesn't know. All others that it doesn't know may read anything.
+#: Flink's functions of their arguments alone that sqlglot doesn't know. All others that it doesn't know may
+#: read anything.
 _PLAIN_FUNCTIONS: Final = frozenset(
     """
-    row map array
-    array_append array_contains array_distinct array_except array_intersect array_join array_max array_min array_position
-    array_prepend array_remove array_reverse array_slice array_sort array_union btrim cardinality ceil char_length
-    character_length chr coalesce concat concat_ws convert_tz date_format dayofmonth dayofweek dayofyear decode element
-    elt encode floor from_base64 from_unixtime greatest grouping grouping_id hex if ifnull initcap instr is_alpha is_decimal
-    is_digit json_array json_exists json_object json_query json_quote json_string json_unquote json_value least left length
-    locate lower lpad ltrim map_entries map_from_arrays map_keys map_union map_values md5 nullif overlay parse_url position
-    quarter regexp regexp_count regexp_extract regexp_extract_all regexp_instr regexp_replace regexp_substr repeat replace
-    reverse right round rpad rtrim sha1 sha2 sha224 sha256 sha384 sha512 split split_index startswith endswith str_to_map
-    substr substring timestampadd timestampdiff to_base64 to_date to_timestamp to_timestamp_ltz translate trim truncate
-    try_cast unhex unix_timestamp upper url_decode url_encode
+    row map array array_append array_contains array_distinct array_except array_intersect array_join
+    array_max array_min array_position array_prepend array_remove array_reverse array_slice array_sort
+    array_union btrim cardinality ceil char_length character_length chr coalesce concat concat_ws convert_tz
+    date_format dayofmonth dayofweek dayofyear decode element elt encode floor from_base64 from_unixtime
+    greatest grouping grouping_id hex if ifnull initcap instr is_alpha is_decimal is_digit json_array
+    json_exists json_object json_query json_quote json_string json_unquote json_value least left length
+    locate lower lpad ltrim map_entries map_from_arrays map_keys map_union map_values md5 nullif overlay
+    parse_url position quarter regexp regexp_count regexp_extract regexp_extract_all regexp_instr
+    regexp_replace regexp_substr repeat replace reverse right round rpad rtrim sha1 sha2 sha224 sha256
+    sha384 sha512 split split_index startswith endswith str_to_map substr substring timestampadd
+    timestampdiff to_base64 to_date to_timestamp to_timestamp_ltz translate trim truncate try_cast unhex
+    unix_timestamp upper url_decode url_encode
     """.split()
 )
 
@@ -61,8 +63,8 @@ class Unknown(Exception):
 class Origin:
     """The fields, as (topic, path), that a column is computed from.
 
-    `copies` is the field that the column has unchanged, with everything inside it. `unknown` is why the column can't be
-    followed, "" if it can.
+    `copies` is the field that the column has unchanged, with everything inside it. `unknown` is why the
+    column can't be followed, "" if it can.
     """
 
     fields: frozenset[tuple[str, str]] = frozenset()

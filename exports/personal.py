@@ -40,8 +40,8 @@ class SchemaField(Protocol):
 class Finding:
     """Why a field is personal, to follow its path in a sentence.
 
-    `only_as_text` says that the field is personal only because of the fields beside it. A column then needs a decision only if
-    its values are texts.
+    `only_as_text` says that the field is personal only because of the fields beside it. A column then needs
+    a decision only if its values are texts.
     """
 
     why: str
@@ -218,7 +218,8 @@ def _why_in_context(name: str, kind: str, subject: str, of: str) -> str | None:
 def _is_plainly(group: tuple[str, ...], name: str, subject: str) -> bool:
     """Return whether the name is one of the group's words, after words such as `home`, and not that of something else.
 
-    Ids need the bare word, because an id of something else often stands in a record about a person, such as `segment_id`.
+    Ids need the bare word, because an id of something else often stands in a record about a person, such as
+    `segment_id`.
     """
     match = re.search(rf"(?:^|_)({_either(group)})(?:es|s)?$", name)
     if match is None:
@@ -234,8 +235,9 @@ def _texts_beside(
 ) -> Iterator[tuple[str, Finding]]:
     """Yield the texts in or below a record that has a personal field.
 
-    In the topic's own record, which usually describes an event, only comments and exact places are meant, unless the record is
-    about a person. Otherwise each flat topic with one personal field would need a decision for its states, codes and units.
+    In the topic's own record, which usually describes an event, only comments and exact places are meant,
+    unless the record is about a person. Otherwise each flat topic with one personal field would need a
+    decision for its states, codes and units.
     """
     for path, field in known.items():
         if field.kind not in _TEXT:

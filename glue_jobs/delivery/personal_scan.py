@@ -1,8 +1,8 @@
 """Search the finished file for values that look like personal data, in columns that should have none.
 
-Arrow's regular expressions (RE2) find candidates in a whole column at once. Python looks at the candidates only: it counts
-digits, knows dates, and computes check digits. The search knows e-mail addresses, telephone numbers, IBANs, card numbers, and
-the patterns that a contract adds.
+Arrow's regular expressions (RE2) find candidates in a whole column at once. Python looks at the candidates
+only: it counts digits, knows dates, and computes check digits. The search knows e-mail addresses, telephone
+numbers, IBANs, card numbers, and the patterns that a contract adds.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from glue_jobs.errors import BadInput
 
 #: Texts of a block that are compared to learn whether texts of the column recur.
 _SAMPLE: Final = 1_000
-#: What every telephone number, IBAN and card number contains: seven digits, at most six other signs between two of them.
+#: What every telephone number, IBAN and card number contains: seven digits, at most six other signs between
+#: two of them.
 _DIGITS: Final = "[0-9]" + 6 * "[^0-9]{0,6}[0-9]"
-#: Full-width letters, digits and signs, which mail programs and telephones accept, begin with one of these bytes in UTF-8.
+#: Full-width letters, digits and signs, which mail programs and telephones accept, begin with one of these
+#: bytes in UTF-8.
 _FULL_WIDTH: Final = (b"\xef\xbc", b"\xef\xbd", b"\xef\xb9")
 #: No value that the search knows is shorter, in bytes: `a@b.co`.
 _SHORTEST: Final = 6
-#: Of numbers with a card's length and first digits, one in ten has the right check digit by chance. Above this share of a
-#: column's candidates, chance is no explanation.
+#: Of numbers with a card's length and first digits, one in ten has the right check digit by chance. Above
+#: this share of a column's candidates, chance is no explanation.
 _BY_CHANCE: Final = 0.3
 #: With fewer candidates, each number with the right check digit counts.
 _ENOUGH: Final = 20
@@ -100,7 +102,8 @@ _IBAN_LENGTHS: Final = {
     }.items()
     for country in countries.split()
 }
-#: First digits and lengths of cards: Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay, Maestro.
+#: First digits and lengths of cards: Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay,
+#: Maestro.
 _CARDS: Final = re.compile(
     r"4[0-9]{15}(?:[0-9]{3})?|(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)[0-9]*|3[47][0-9]{13}|30[0-5][0-9]{11}|3[68][0-9]{12}"
     r"|(?:6011|64[4-9]|65|35(?:2[89]|[3-8]))[0-9]*|62[0-9]{14,17}|(?:50|5[6-8]|6[03-79])[0-9]{14,17}"
@@ -308,7 +311,8 @@ def _is_hashed(column: Column) -> bool:
 def _counted(values: pa.ChunkedArray) -> pa.Table:
     """Return the texts that are long enough to be searched, and how often each occurs.
 
-    Texts that mostly differ are not compared with each other, because that takes longer than to search each of them.
+    Texts that mostly differ are not compared with each other, because that takes longer than to search each
+    of them.
     """
     long = values.filter(pc.greater_equal(pc.binary_length(values), _SHORTEST))
     sample = long.slice(0, _SAMPLE)
