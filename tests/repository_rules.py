@@ -21,6 +21,9 @@ ROW_MODULES = tuple(
     )
 )
 
+#: The top-level packages and modules of the product.
+PRODUCT = ("app.py", "deployments", "exports", "stacks", "lambdas", "glue_jobs", "lakeferry")
+
 _IGNORED = (Path(__file__).resolve().parents[1] / ".gitignore").read_text(encoding="utf-8").splitlines()
 #: Git ignores generated files. All other files of a checkout are checked, committed or not.
 _GENERATED = [".git", *[line.strip("/") for line in _IGNORED if line and not line.startswith("#")]]
@@ -42,6 +45,23 @@ def clocks_in_row_modules(root: Path) -> list[str]:
                 if isinstance(node, ast.Attribute) and _CLOCK.fullmatch(ast.unparse(node)):
                     problems.append(f"{name}:{node.lineno}: {ast.unparse(node)}")
     return problems
+
+
+def asserts_that_decide(root: Path) -> list[str]:
+    """Return asserts of the product that check more than a type. CDK starts the app with `python -O`, which has no asserts."""
+    problems = []
+    for file in (file for file in _files(root) if file.suffix == ".py"):
+        name = file.relative_to(root)
+        if name.parts[0] in PRODUCT:
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            found = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
+            problems += [f"{name}:{node.lineno}: {ast.unparse(node)}" for node in found if not _checks_type(node.test)]
+    return problems
+
+
+def _checks_type(test: ast.expr) -> bool:
+    """Return whether an expression is `isinstance(…)` or `… is not None`, which only tell mypy what a value is."""
+    return bool(re.fullmatch(r"isinstance\(.*\)|[\w.]+ is not None", ast.unparse(test)))
 
 
 def too_long(root: Path) -> list[str]:

@@ -95,6 +95,21 @@ def test_a_clock_and_an_environment_in_a_row_module_are_reported(tmp_path):
     assert len(rules.clocks_in_row_modules(tmp_path)) == 2
 
 
+def test_no_assert_of_the_product_decides_anything():
+    assert [name for name in rules.PRODUCT if not (ROOT / name).exists()] == []
+    assert rules.asserts_that_decide(ROOT) == []
+
+
+def test_an_assert_that_decides_is_reported(tmp_path):
+    checks = "assert trust is not None", "assert isinstance(bare, CfnResource)", "assert total > 0", "assert check(x) is not None"
+    plant(tmp_path, "stacks/data.py", "\n".join(checks) + "\n")
+    plant(tmp_path, "tests/test_data.py", "assert total > 0\n")
+    assert [problem.partition(": ")[0] for problem in rules.asserts_that_decide(tmp_path)] == [
+        "stacks/data.py:3",
+        "stacks/data.py:4",
+    ]
+
+
 def test_functions_and_files_are_short():
     assert rules.too_long(ROOT) == []
 

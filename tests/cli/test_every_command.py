@@ -108,6 +108,17 @@ def test_a_failed_command_prints_one_document(words):
     assert row.exit_code in leaf(words).callback.declared.exits
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ROWS)
+def test_a_failed_command_ends_its_process_with_its_exit_code(folder, words):
+    row = ROWS[words]
+    command = [sys.executable, "-m", "lakeferry", *words.split(), *_split(row.bad), "--json"]
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, json.loads(done.stdout)["code"]) == (row.exit_code, row.code), done.stderr
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("words", ROWS)
 def test_a_failure_is_printed_once_without_colours_or_a_trace(words):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import filecmp
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -19,6 +20,9 @@ import app
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext, load_deployment
 
+#: The command with which CDK starts the app.
+SHIPPED = json.loads((ROOT / "cdk.json").read_text())["app"]
+
 
 def start(tmp_path, **context):
     environment = {
@@ -28,7 +32,7 @@ def start(tmp_path, **context):
         "AWS_ACCESS_KEY_ID": "",
         "AWS_CONFIG_FILE": "/dev/null",
     }
-    return subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(shlex.split(SHIPPED), cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def test_a_bad_file_is_reported_with_exit_code_2_and_nothing_is_created(tmp_path):
