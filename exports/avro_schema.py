@@ -259,11 +259,10 @@ def _plain(schema: dict[str, Any], path: str) -> Type:
 
 
 def _digits(schema: dict[str, Any], path: str) -> tuple[int, int]:
-    precision, scale = schema.get("precision"), schema.get("scale")
+    precision: Any = schema.get("precision")
     if precision is None:
         precision = _DEFAULT_PRECISION
-    if not _is_whole(scale):
-        scale = 0
+    scale: int = schema["scale"] if _is_whole(schema.get("scale")) else 0
     if not _is_whole(precision) or not 1 <= precision <= _MAX_PRECISION or not 0 <= scale <= precision:
         limits = f"it needs a precision of 1 to {_MAX_PRECISION} and a scale from 0 to the precision"
         raise _bad(path, f"a table can't hold decimal({precision}, {scale}): {limits}")

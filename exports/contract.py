@@ -24,8 +24,8 @@ NAME = Form(r"[a-z][a-z0-9_]{0,62}", "a name of at most 63 lower-case letters, d
 PATH = Form(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", "the name of a field, with dots inside records: customer.email")
 TOPIC = Form(
     r"[a-z0-9._-]{1,249}",
-    "a topic's name: lower-case letters, digits, dots, hyphens and underscores. Glue keeps table names in lower case, so the "
-    "table of a topic with capitals could be that of another topic",
+    "a topic's name: lower-case letters, digits, dots, hyphens and underscores. Glue keeps table names in lower case, so that "
+    "two topics could become one table",
 )
 TYPE = Form(
     r"text|integer|date|timestamp|boolean|decimal\([0-9]{1,2},[0-9]{1,2}\)",
