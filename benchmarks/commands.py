@@ -13,7 +13,6 @@ CONTRACT = Path(__file__).with_name("bench_sales.toml")
 _DAILY = {
     'every = "iso_week"': 'every = "day"',
     "from = 2026-01-19": "from = 2026-01-12",
-    "max_backfill = 1": "max_backfill = 15",
     "restate_for_days = 0": "restate_for_days = 15",
 }
 

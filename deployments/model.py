@@ -13,7 +13,7 @@ import attrs
 
 from deployments import validation
 from exports import cron
-from exports.contract import NAME, implausible_day, zone_problem
+from exports.forms import NAME, implausible_day, zone_problem
 from exports.toml_model import setting
 
 #: The days for which CloudWatch can keep logs.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
 import attrs
+
+from exports.contract import Every
 
 _FIELDS: Final = ("minute", "hour", "day of month", "month", "day of week", "year")
 _MONTHS: Final = tuple("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split())
@@ -74,6 +76,12 @@ def parse(expression: str, zone: str) -> Cron:
         return today.month in months and today.year in years and in_month(today) and in_week(today)
 
     return Cron(tuple(minutes), tuple(hours), fits, ZoneInfo(zone))
+
+
+def more_often(minute: int | str, hours: Sequence[int], every: Every) -> str:
+    """Return an expression for every day at these hours or, for windows of a day, at the first of them and eight hours later."""
+    times = sorted({hours[0], (hours[0] + 8) % 24}) if every == "day" else hours
+    return f"{minute} {','.join(map(str, times))} * * ? *"
 
 
 def problem(expression: str) -> str | None:

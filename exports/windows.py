@@ -53,6 +53,12 @@ def closed_windows(rule: WindowRule, as_of: datetime) -> Iterator[Window]:
         window = next_window(window, rule)
 
 
+def window_named(label: str, rule: WindowRule) -> Window:
+    """Return the window with this label, of any kind, in the rule's zone."""
+    kind = kind_of(label)
+    return window_of(_day_of(label, kind), attrs.evolve(rule, every=kind))
+
+
 def kind_of(label: str) -> Every:
     """Return the kind of window that a label names."""
     if "-W" in label:
@@ -76,18 +82,20 @@ def longest_days(every: Every) -> int:
     assert_never(every)
 
 
-def cron_days(every: Every) -> str:
-    """Return day of month, month, day of week and year of a cron expression for the days on which windows of a kind end."""
-    match every:
+def _day_of(label: str, kind: Every) -> date:
+    """Return a day of the window with this label."""
+    match kind:
         case "day":
-            return "* * ? *"
+            return date.fromisoformat(label)
         case "iso_week":
-            return "? * MON *"
+            year, _, week = label.partition("-W")
+            return date.fromisocalendar(int(year), int(week), 1)
         case "month":
-            return "1 * ? *"
+            return date.fromisoformat(f"{label}-01")
         case "quarter":
-            return "1 1,4,7,10 ? *"
-    assert_never(every)
+            year, _, quarter = label.partition("-Q")
+            return date(int(year), 3 * int(quarter), 1)
+    assert_never(kind)
 
 
 def _first_day(day: date, every: Every) -> date:

@@ -8,13 +8,13 @@ from datetime import UTC, date, datetime, timedelta
 
 import attrs
 
-from exports.contract import implausible_day
+from exports.forms import implausible_day
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from glue_jobs.errors import BadInput
 
 #: Why an instant can't be in the future.
 _WHY_PAST = {"as-of": "a window must be over", "complete-until": "nobody knows yet which events will come"}
-_SWITCHES = ("dry-run", "accept-fewer-events", "probe")
+_SWITCHES = ("dry-run", "accept-fewer-events", "accept-window-change", "probe")
 #: Glue adds this argument itself.
 _JOB_RUN_ID = "JOB_RUN_ID"
 
@@ -41,6 +41,7 @@ class Arguments:
     accept_fewer_events: bool
     region: str
     probe: bool
+    accept_window_change: bool = False
     partitions: int = 0
     complete_until: datetime | None = None
     job_run_id: str | None = None
@@ -78,6 +79,7 @@ def parse(argv: Sequence[str], *, now: datetime) -> Arguments:
         accept_fewer_events=values["accept-fewer-events"] == "true",
         region=values["region"],
         probe=values["probe"] == "true",
+        accept_window_change=values["accept-window-change"] == "true",
         partitions=partitions,
         complete_until=complete_until,
         job_run_id=values.get(_JOB_RUN_ID) or None,

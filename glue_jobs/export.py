@@ -36,6 +36,8 @@ from glue_jobs.window import RunContext, export_window
 _LOG = logging.getLogger("lakeferry.export")
 #: Errors that affect one window only; the run goes on with the next one.
 _OF_ONE_WINDOW = (DataProblem, Blocked, Inconsistent)
+#: Errors of AWS that another attempt may not meet.
+_PASSING = ("EXP-AWS-FAILED", "EXP-AWS-UNREACHABLE")
 _CANCELLED = ExportError("EXP-CANCELLED", "the run was stopped", "Run again; nothing is left half done")
 
 
@@ -86,7 +88,6 @@ def run(
         published, skipped = map(listing.labels, ("manifests", "skipped"))
         unfinished = runs.unfinished(earlier, keeps_table=keeps_table)
         planned = plan(rule, args.as_of, published=published, skipped=skipped, tried=runs.tried(earlier), unfinished=unfinished)
-        record.windows_left = planned.remaining
         context = RunContext(
             spark=get_spark,
             contract=contract,
@@ -95,17 +96,18 @@ def run(
             bucket=bucket,
             record=record,
             listing=listing,
-            windows=planned.windows,
+            windows=planned,
             computed=runs.computed(earlier),
             clock=clock,
             on_phase=on_phase,
             aggregates=AggregateTable(services, get_spark, contract, args.aggregates_database) if keeps_table else None,
             dry_run=args.dry_run,
             accept_fewer_events=args.accept_fewer_events,
+            accept_window_change=args.accept_window_change,
             partitions=args.partitions,
             complete_until=args.complete_until,
         )
-        _export_windows(context)
+        _export_windows(context, runs.durations(earlier))
     except BaseException as thrown:
         error = errors.translated(thrown) if isinstance(thrown, Exception) else _CANCELLED
         with suppress(ExportError):  # the first error is the one to report
@@ -128,14 +130,6 @@ def exit_code(record: RunRecord) -> int:
     return max((window.get("exit_code", 0) for window in record.windows), default=0)
 
 
-@attrs.frozen
-class Plan:
-    """`windows` are in the order of processing. `remaining` is the number of missing windows that this run does not try."""
-
-    windows: list[Window]
-    remaining: int
-
-
 def plan(
     rule: WindowRule,
     as_of: datetime,
@@ -144,7 +138,7 @@ def plan(
     skipped: Container[str],
     tried: Mapping[str, str],
     unfinished: Container[str] = (),
-) -> Plan:
+) -> list[Window]:
     """Return windows in the order in which the run processes them.
 
     The window that closed last comes first, so that no older one can delay it, except the one before it if both
@@ -154,46 +148,58 @@ def plan(
 
     `published` has the labels of windows with a manifest, and `skipped` those of windows that were empty and need none.
     `tried` has the id of the run that last tried a window and failed. `unfinished` has published windows that are processed
-    regardless of their age (`runs.unfinished`). `max_backfill` limits the missing windows that were never tried and,
-    separately, those that were.
+    regardless of their age (`runs.unfinished`).
     """
     closed = list(closed_windows(rule, as_of))
     last, earlier = closed[-1:], closed[:-1]
     missing = [window for window in earlier if window.label not in published and window.label not in skipped]
-    new = [window for window in missing if window.label not in tried][: rule.max_backfill]
-    retried = sorted((window for window in missing if window.label in tried), key=lambda window: tried[window.label])
-    retried = retried[: rule.max_backfill]
     done = [window for window in (*last, *earlier) if window.label in published or window.label in skipped]
     restated = timedelta(days=rule.restate_for_days)
     again = [window for window in done if as_of < window.end + restated or window.label in unfinished]
     first = [window for window in last if window not in done or window in again]
     again = [window for window in again if window not in first]
-    ordered = sorted([*first, *new, *again, *retried], key=lambda window: tried.get(window.label, ""))
+    ordered = sorted([*first, *missing, *again], key=lambda window: tried.get(window.label, ""))
     # The report of the last window compares it with the one before.
     is_next = bool(last) and ordered[:1] == last and last[0] not in done
+    new = [window for window in missing if window.label not in tried]
     before = [window for window in earlier[-1:] if is_next and window in new]
     rest = [window for window in ordered if window not in before]
-    return Plan([*before, *rest], len(missing) - len(new) - len(retried))
+    return [*before, *rest]
 
 
-def _export_windows(run: RunContext) -> None:
+def _export_windows(run: RunContext, durations: dict[str, float]) -> None:
+    """Export the windows one after another. `durations` has the seconds that earlier runs took, by window.
+
+    A window that is expected to take longer than the time that is left is not begun, unless it is the run's first.
+    """
     record = run.record
+    record.windows_left = len(run.windows)
     if run.windows:
         require_patterns(run.contract)
         require_same_fields(require_allowed(run.spark(), run.contract), run.contract, run.table)
         run = attrs.evolve(run, contract=additivity.decided(run.spark(), run.contract))
         run = attrs.evolve(run, table=with_appended_at(run.spark(), run.table))
     for window in run.windows:
+        began = run.clock()
+        if record.windows and _expected(window, durations) > (record.expires_at - began).total_seconds():
+            continue
         record.working_on = window.label
         record.save(run.bucket)
-        document = _export_or_explain(run, window)
-        record.windows.append(document)
+        document = _export_or_explain(run, window, tries_left=1)
+        record.windows.append(document | {"seconds": round((run.clock() - began).total_seconds(), 3)})
+        durations |= runs.durations([{"windows": record.windows[-1:]}])
         record.working_on = None
+        record.windows_left -= 1
         if document.get("stops"):
             break
 
 
-def _export_or_explain(run: RunContext, window: Window) -> dict[str, Any]:
+def _expected(window: Window, durations: dict[str, float]) -> float:
+    """Return the seconds that a window is expected to take: as long as the last time or, if that is unknown, as the longest."""
+    return durations.get(window.label, max(durations.values(), default=0.0))
+
+
+def _export_or_explain(run: RunContext, window: Window, *, tries_left: int) -> dict[str, Any]:
     """Export a window and return its document for the run's record, also if it failed."""
     try:
         return export_window(run, window)
@@ -201,16 +207,24 @@ def _export_or_explain(run: RunContext, window: Window) -> dict[str, Any]:
         error = errors.translated(thrown)
         if error is not thrown:
             errors.log_cause(thrown)
-        return {
-            "window": window.label,
-            "state": "blocked" if isinstance(error, Blocked) else "failed",
-            "code": error.code,
-            "reason": error.what,
-            "remedy": error.remedy,
-            "exit_code": error.exit_code,
-            "stops": not isinstance(error, _OF_ONE_WINDOW),
-            "may_be_published": may_be_written(thrown),
-        }
+        if tries_left and error.code in _PASSING and not may_be_written(thrown):
+            _LOG.info("%s: %s; trying again", window.label, error.what)
+        else:
+            return _explain(window, error, is_unsure=may_be_written(thrown))
+    return _export_or_explain(run, window, tries_left=tries_left - 1)
+
+
+def _explain(window: Window, error: ExportError, *, is_unsure: bool) -> dict[str, Any]:
+    return {
+        "window": window.label,
+        "state": "blocked" if isinstance(error, Blocked) else "failed",
+        "code": error.code,
+        "reason": error.what,
+        "remedy": error.remedy,
+        "exit_code": error.exit_code,
+        "stops": not isinstance(error, _OF_ONE_WINDOW) and error.code not in _PASSING,
+        "may_be_published": is_unsure,
+    }
 
 
 def _end(record: RunRecord, bucket: Bucket, clock: Clock, error: ExportError | None) -> None:

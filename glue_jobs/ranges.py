@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from glue_jobs.delivery import csv
 from glue_jobs.files import DataFile
-from glue_jobs.store import Gone, aws_errors
+from glue_jobs.store import Gone, ObjectBody, aws_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,8 +194,7 @@ class _Ranges(io.RawIOBase):
         wanted = min(len(buffer), self._size - self._at)
         if wanted <= 0:
             return 0
-        extent = f"bytes={self._at}-{self._at + wanted - 1}"
-        data = self._s3.get_object(Bucket=self._bucket, Key=self._key, Range=extent)["Body"].read()
+        data = ObjectBody(self._s3, self._bucket, self._key, start=self._at, end=self._at + wanted - 1).read()
         buffer[: len(data)] = data
         self._at += len(data)
         return len(data)

@@ -112,7 +112,7 @@ class WindowQuery:
         return self._groups() if self.contract.aggregate else self._lines()
 
     def count_read(self) -> dict[str, int]:
-        """Count the events as they are read: `inside`, `invalid_time`, `invalid_time_received` and `null_key` of `ReadCounts`.
+        """Count the events as they are read, by the names of `ReadCounts`.
 
         This is a separate query and not an `Observation` on the rows: adaptive execution drops the observing node from a plan
         whose shuffle is empty, and `Observation.get` then waits forever (SPARK-54620). Also, rows that Spark computes again
@@ -121,12 +121,16 @@ class WindowQuery:
         received = F.col(TIMESTAMP)
         in_time = (received >= source.instant(self.window.start)) & (received < source.instant(self.window.end))
         invalid, inside = self._invalid_and_inside()
+        null_key = _has_null_key(self.contract.deduplicate)
         counts = {
             "inside": inside,
             "invalid_time": invalid,
             "invalid_time_received": invalid & in_time,
-            "null_key": inside & _has_null_key(self.contract.deduplicate),
+            "null_key": inside & null_key,
         }
+        if not self._window_first:
+            in_window = ~invalid & source.in_window(self.contract, self.table, self.window)
+            counts |= {"in_window": in_window, "null_key_in_window": in_window & null_key}
         totals = self._events_to_read().agg(*[F.count_if(condition).alias(name) for name, condition in counts.items()])
         return dict(totals.collect()[0].asDict())
 

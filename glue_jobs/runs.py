@@ -60,7 +60,8 @@ def _host() -> str:
 @attrs.define
 class RunRecord:
     """`windows` has a document for each processed window, and `phases` the seconds by phase over all of them. `working_on` is the
-    window in progress, so that a window that kills its run can be recognised. `job_run_id` is Glue's id of the run, None outside
+    window in progress, so that a window that kills its run can be recognised. `windows_left` counts windows that the run planned
+    and didn't begin. `job_run_id` is Glue's id of the run, None outside
     Glue; the mail about the run finds its record by it. Times are in UTC."""
 
     id: str
@@ -89,7 +90,8 @@ class RunRecord:
             raise ExportError(
                 "EXP-TIME-LIMIT",
                 f"the run's time limit passed at {self.expires_at:%Y-%m-%d %H:%M} UTC, so it publishes nothing more",
-                "Run again: it carries on where this one stopped. If it takes as long again, raise --time-limit-minutes",
+                "Run again: it carries on where this one stopped. If it takes as long again, raise --time-limit-minutes (in a "
+                "deployment, aws.glue_timeout_minutes)",
             )
 
     @contextmanager
@@ -188,6 +190,12 @@ def tried(records: list[dict[str, Any]]) -> dict[str, str]:
 def computed(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return, by window, the latest document with a hash of its inputs: the window was computed or was up to date."""
     return {window["window"]: window for record in records for window in record["windows"] if window.get("inputs_sha256")}
+
+
+def durations(records: list[dict[str, Any]]) -> dict[str, float]:
+    """Return, by window, the seconds that the last run took that published it."""
+    published = [window for record in records for window in record["windows"] if window["state"] == "published"]
+    return {window["window"]: window["seconds"] for window in published if "seconds" in window}
 
 
 def unfinished(records: list[dict[str, Any]], *, keeps_table: bool) -> set[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import boto3
 from botocore.client import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, IncompleteReadError
 
 from glue_jobs.errors import StorageProblem
 
@@ -46,6 +47,12 @@ class Unanswered(StorageProblem):
     """A service failed or could not be reached, so it is unknown whether it executed the request."""
 
 
+#: Waits for a number of seconds.
+Pause = Callable[[float], None]
+#: Seconds before the attempts to read on after the body of an answer broke off.
+_PAUSES = (0.5, 1.0, 2.0, 4.0)
+_CHUNK = 1 << 20
+
 #: Retries with backoff, and timeouts in seconds. Parts of an upload have no S3 checksums, because with them S3 requires
 #: consecutive part numbers.
 _CONFIG = Config(
@@ -75,11 +82,61 @@ def connect_s3(region: str) -> S3Client:
     return boto3.session.Session().client("s3", region_name=region, config=_CONFIG)
 
 
-def read_location(services: Services, location: str) -> bytes:
+class ObjectBody:
+    """The bytes of an object, or those from `start` to `end`. If the connection breaks, reading goes on where it stopped.
+
+    boto3 retries requests, but not the bodies of their answers. The rest must be of an object with the same ETag.
+    """
+
+    def __init__(
+        self, s3: S3Client, bucket: str, key: str, pause: Pause = time.sleep, *, start: int = 0, end: int | None = None
+    ) -> None:
+        self._s3, self._bucket, self._key, self._pause = s3, bucket, key, pause
+        self._at, self._end = start, end
+        span = {} if end is None else {"Range": f"bytes={start}-{end}"}
+        answer = s3.get_object(Bucket=bucket, Key=key, **span)  # type: ignore[arg-type]
+        self.etag: str = answer["ETag"]
+        self._body, self._left = answer["Body"], answer["ContentLength"]
+
+    def read(self, amount: int = -1) -> bytes:
+        """Return up to `amount` bytes, all that are left for -1, and none at the end."""
+        if amount < 0:
+            return b"".join(iter(lambda: self.read(_CHUNK), b""))
+        if not self._left:
+            return b""
+        data = self._next(min(amount, self._left))
+        self._at, self._left = self._at + len(data), self._left - len(data)
+        return data
+
+    def _next(self, amount: int) -> bytes:
+        for seconds in (*_PAUSES, None):
+            try:
+                if data := bytes(self._body.read(amount)):
+                    return data
+                raise IncompleteReadError(actual_bytes=0, expected_bytes=self._left)
+            except BotoCoreError:
+                if seconds is None:
+                    raise
+            self._pause(seconds)
+            self._body = self._rest()
+        raise AssertionError("the last attempt returns or raises")
+
+    def _rest(self) -> Any:
+        span = f"bytes={self._at}-{'' if self._end is None else self._end}"
+        try:
+            return self._s3.get_object(Bucket=self._bucket, Key=self._key, Range=span, IfMatch=self.etag)["Body"]
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _CONFLICT:
+                raise
+            what = f"s3://{self._bucket}/{self._key} was replaced while it was read"
+            raise StorageProblem("EXP-AWS-FAILED", what, "Run again") from error
+
+
+def read_location(services: Services, location: str, pause: Pause = time.sleep) -> bytes:
     """Return the object at an s3:// address."""
     bucket, _, key = location.split("://", 1)[-1].partition("/")
     with aws_errors(f"reading {location}"):
-        return services.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        return ObjectBody(services.s3, bucket, key, pause).read()
 
 
 @contextmanager
@@ -115,6 +172,7 @@ class Bucket:
     s3: S3Client
     name: str
     prefix: str
+    pause: Pause = time.sleep
 
     def key(self, relative: str) -> str:
         return f"{self.prefix}/{relative}" if self.prefix else relative
@@ -126,8 +184,8 @@ class Bucket:
         """Return content and ETag, or None where there is no such object."""
         try:
             with aws_errors(f"reading s3://{self.name}/{self.key(relative)}"):
-                answer = self.s3.get_object(Bucket=self.name, Key=self.key(relative))
-                return answer["Body"].read(), answer["ETag"]
+                body = ObjectBody(self.s3, self.name, self.key(relative), self.pause)
+                return body.read(), body.etag
         except Gone:
             return None
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import attrs
@@ -18,12 +18,14 @@ from pyspark.sql import functions as F
 from exports.contract import Contract
 from exports.windows import Window, kind_of
 from glue_jobs.aggregate_table import AggregateTable, holds
+from glue_jobs.borders import REMEDY, Border, Borders
 from glue_jobs.completeness import Completeness, Verdict
 from glue_jobs.contract import code_version
 from glue_jobs.delivery import cleanup, counts, csv, datapackage, manifest, report
 from glue_jobs.delivery.checks import explained, implied_checks
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts
-from glue_jobs.delivery.manifest import INCOMPLETE, CheckResult, Fence, File, Manifest, WindowResult
+from glue_jobs.delivery.losses import accept_loss
+from glue_jobs.delivery.manifest import INCOMPLETE, Accepted, CheckResult, Fence, File, Manifest, WindowResult
 from glue_jobs.delivery.multipart import CsvFormat, StoredFile, write_file
 from glue_jobs.delivery.publish import (
     MAY_BE_WRITTEN,
@@ -35,6 +37,7 @@ from glue_jobs.delivery.publish import (
     WindowLocation,
     may_be_written,
     publish,
+    require_no_newer_contract,
 )
 from glue_jobs.delivery.verify import FileStats, verify_file
 from glue_jobs.errors import Blocked, DataProblem, ExportError
@@ -43,7 +46,7 @@ from glue_jobs.pseudonyms import PseudonymKey
 from glue_jobs.rows import ExportQuery, WindowFrame
 from glue_jobs.runs import Clock, OnPhase, RunRecord
 from glue_jobs.source import PinnedTable
-from glue_jobs.store import Bucket, aws_errors
+from glue_jobs.store import Bucket, ObjectBody, aws_errors
 
 #: Keys of the manifest that the run's record contains too.
 _MANIFEST_KEYS_IN_RECORD = (*("status", "completeness", "generation", "run_id", "rows", "headline", "files", "checks", "notes"),)
@@ -71,6 +74,8 @@ class RunContext:
     dry_run: bool
     #: Whether a window may be published again without events that its published generation counted.
     accept_fewer_events: bool = False
+    #: Whether a window may be published although it doesn't fit an older window that the run doesn't publish again.
+    accept_window_change: bool = False
     #: How many partitions the topic has, or 0 if that isn't known.
     partitions: int = 0
     #: Somebody states that the table has all events that Kafka received before this instant.
@@ -91,6 +96,18 @@ class RunContext:
     @cached_property
     def completeness(self) -> Completeness:
         return Completeness(self.query, self.partitions, self.complete_until)
+
+    @cached_property
+    def borders(self) -> dict[str, list[Border]]:
+        """Return the borders to published windows that don't fit, by the label of a window of the run."""
+
+        @cache
+        def read(label: str) -> Manifest | None:
+            stored = WindowLocation(self.bucket, self.contract.name, label).current()
+            return stored[0] if stored else None
+
+        borders = Borders(self.contract, self.windows, self.listing.labels("manifests"), read)
+        return borders.find(accept=self.accept_window_change)
 
     @cached_property
     def aggregated(self) -> dict[str, str] | None:
@@ -118,6 +135,8 @@ def export_window(run: RunContext, window: Window) -> dict[str, Any]:
     document = _if_up_to_date(run, window, current, inputs)
     if document is not None and document["status"] != INCOMPLETE:
         return document
+    require_no_newer_contract(current, run.contract.version)
+    _require_fitting_borders(run, window)
     verdict = _verdict(run, window, current)
     if document is not None and not verdict.is_complete:
         return document
@@ -154,6 +173,19 @@ def _if_up_to_date(run: RunContext, window: Window, current: Manifest | None, in
     if run.aggregates and not holds(run.aggregated, current):
         return None
     return _document(window, UNCHANGED, current) | inputs
+
+
+def _require_fitting_borders(run: RunContext, window: Window) -> None:
+    borders = run.borders.get(window.label, [])
+    if borders and not run.accept_window_change:
+        raise Blocked("EXP-WINDOW-CHANGED", "; ".join(border.what for border in borders), REMEDY)
+
+
+def _accepted(run: RunContext, window: Window, current: Manifest | None) -> Accepted:
+    """Return what was accepted for the published generation, and what is accepted now."""
+    borders = run.borders.get(window.label, [])
+    sentences = [f"{border.what[0].upper()}{border.what[1:]}. That was accepted." for border in borders]
+    return manifest.accepted_of(current, run.contract).with_neighbours((border.neighbour for border in borders), sentences)
 
 
 def _verdict(run: RunContext, window: Window, current: Manifest | None) -> Verdict:
@@ -200,7 +232,7 @@ def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]
             status=_status(verdict, empty=empty),
             completeness=verdict.evidence,
             counts=counted,
-            events=sum(stored.report.events.get(name, 0) for name in manifest.OF_WINDOW),
+            events=read.inside,
             offsets=stored.report.offsets,
             stats=stats,
             checks=checks,
@@ -213,8 +245,9 @@ def _export(run: RunContext, window: Window, verdict: Verdict) -> dict[str, Any]
         if empty and run.contract.window.on_empty == "fail":
             raise DataProblem("EXP-EMPTY", f'window {window.label} has no rows, and on_empty is "fail"', "Check the source")
         current, _ = location.current() or (None, None)
-        if current and not run.accept_fewer_events:
-            _require_all_events(window, current, result)
+        result = attrs.evolve(result, accepted=_accepted(run, window, current))
+        result = accept_loss(current, result, accept=run.accept_fewer_events)
+        result = attrs.evolve(result, notes=[*result.notes, *result.accepted.sentences])
         if run.dry_run:
             cleanup.discard_files(location, run.record.id)
             return _document(window, "dry_run", _manifest(run, result))
@@ -263,7 +296,7 @@ def _compute(run: RunContext, window: Window) -> tuple[WindowFrame, StoredFile]:
 
 def _read_back(run: RunContext, stored: StoredFile) -> FileStats:
     with aws_errors(f"reading back s3://{run.bucket.name}/{stored.key}"):
-        body = run.bucket.s3.get_object(Bucket=run.bucket.name, Key=stored.key)["Body"]
+        body = ObjectBody(run.bucket.s3, run.bucket.name, stored.key, run.bucket.pause)
         return verify_file(stored.key, body, stored.parts, run.contract, csv.header(run.contract.columns, run.contract.delivery))
 
 
@@ -305,16 +338,6 @@ def _require_clean(run: RunContext, window: Window, stats: FileStats, checks: li
     if failed:
         listed, remedy = explained(failed, run.contract, stats)
         raise Blocked("EXP-CHECK-BLOCKED", f"window {window.label}: {listed}", remedy)
-
-
-def _require_all_events(window: Window, current: Manifest, result: WindowResult) -> None:
-    if current["content_sha256"] != result.stats.content_sha256 and manifest.lost_events(current, result):
-        raise Blocked(
-            "EXP-EVENTS-LOST",
-            f"window {window.label}: the table no longer has some events of published generation {current['generation']}",
-            "The published file stays. Let Tableflow keep rows (rows_days) for longer than a window and restate_for_days "
-            "together. To publish without these events, run once with --accept-fewer-events true",
-        )
 
 
 def _publish(run: RunContext, window: Window, result: WindowResult, frame: WindowFrame) -> dict[str, Any]:

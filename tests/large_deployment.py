@@ -33,7 +33,7 @@ def write(root: Path) -> str:
         text = contract.replace('name = "daily_trades"', f'name = "{name}"')
         text = text.replace('topic = "stock_trades"', f'topic = "orders_of_the_region_{number:03}"')
         (root / "exports" / f"{name}.toml").write_text(text)
-        parts.append(f'[[exports]]\ncontract = "{name}"\ncron = "0 6 * * ? *"\nzone = "UTC"\nrecipients = ["a@example.com"]\n')
+        parts.append(f'[[exports]]\ncontract = "{name}"\ncron = "0 6,14 * * ? *"\nzone = "UTC"\nrecipients = ["a@example.com"]\n')
     parts += ["[snowflake]" + dev.partition("[snowflake]")[2].partition("[rotation]")[0]]
     parts += ["[alerts]" + dev.partition("[alerts]")[2]]
     return "\n".join(parts)

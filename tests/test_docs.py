@@ -88,7 +88,7 @@ def test_a_key_without_a_description_stops_the_generation():
         documents._page("Manifest", "", [{"rows": {"new": 1}}], {})
 
 
-@pytest.mark.parametrize(("file", "function"), [("export.py", "_export_or_explain"), ("window.py", "_incomplete_document")])
+@pytest.mark.parametrize(("file", "function"), [("export.py", "_explain"), ("window.py", "_incomplete_document")])
 def test_keys_of_a_window_that_was_not_published_are_described(file, function):
     """These keys are literals in the sources; the page must describe each of them."""
     tree = ast.parse((ROOT / "glue_jobs" / file).read_text())

@@ -107,7 +107,8 @@ class ReadCounts:
     `in_table` is from the snapshot's metadata, or from a query if deletes make it unknown there. `inside` counts events with a
     valid time in the window, or all events with a valid time if the window is applied after deduplication (`whole_table`).
     `null_key` is a part of it. `invalid_time_received` counts the events with an invalid time that Kafka received during the
-    window.
+    window. `in_window` and `null_key_in_window` count events of the window if `inside` and `null_key` count those of the whole
+    table, and are None otherwise.
     """
 
     in_table: int
@@ -116,6 +117,8 @@ class ReadCounts:
     invalid_time_received: int
     null_key: int
     whole_table: bool
+    in_window: int | None = None
+    null_key_in_window: int | None = None
 
 
 def reconcile(read: ReadCounts, report: PartitionReport, file: FileStats, *, aggregated: bool) -> dict[str, Any]:
@@ -149,19 +152,16 @@ def reconcile(read: ReadCounts, report: PartitionReport, file: FileStats, *, agg
 
 
 def require_valid(read: ReadCounts, limit: int, window: str) -> None:
-    """Raises Blocked if too many events can't be used.
-
-    The limit is in percent: of the window's events without a valid time or key, and of the table's without a valid time.
-    """
-    of_table = (read.invalid_time, read.in_table)
-    of_window = (read.invalid_time_received + read.null_key, read.inside + read.invalid_time_received)
-    if any(100 * invalid > limit * events for invalid, events in (of_table, of_window)):
+    """Raises Blocked if too many of the window's events have no valid time or no key. The limit is in percent."""
+    null_key = read.null_key if read.null_key_in_window is None else read.null_key_in_window
+    in_window = read.inside if read.in_window is None else read.in_window
+    invalid, events = read.invalid_time_received + null_key, read.invalid_time_received + in_window
+    if 100 * invalid > limit * events:
         # No totals: they could reveal the size of a group that is too small to be shown.
         raise Blocked(
             "EXP-INVALID-EVENTS",
-            f"window {window}: {read.invalid_time:,} events of the table have no valid time ({read.invalid_time_received:,} of "
-            f"them were received during the window), and {read.null_key:,} have no key: more than {limit} % "
-            "(source.max_invalid_percent)",
+            f"window {window}: {read.invalid_time_received:,} events that Kafka received during the window have no valid time, "
+            f"and {null_key:,} of its events have no key: more than {limit} % (source.max_invalid_percent)",
             "Correct the source, or source.event_time, source.min_event_date or deduplicate.key of the contract; if such events "
             "are expected, raise source.max_invalid_percent",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal
@@ -21,7 +22,7 @@ FORMAT = 1
 #: The status of a window that was published before it was known that the table has all its events.
 INCOMPLETE: Final = "incomplete"
 #: Outcomes of events that lie in the window.
-OF_WINDOW: Final = ("kept", "duplicates", "filtered")
+OF_WINDOW: Final = ("kept", "duplicates", "filtered", "null_key")
 #: The most rows in a sheet of Excel, including the header.
 EXCEL_ROWS = 1_048_576
 
@@ -53,6 +54,35 @@ class CheckResult:
 
 
 @attrs.frozen
+class Accepted:
+    """What somebody accepted so that the window could be published, also in earlier generations.
+
+    `sentences` are for the reader. `neighbours` are labels of published windows to which the contract assigned events by other
+    rules.
+    """
+
+    sentences: tuple[str, ...] = ()
+    neighbours: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, list[str]]:
+        return {"sentences": list(self.sentences), "neighbours": list(self.neighbours)}
+
+    def with_loss(self, sentence: str) -> Accepted:
+        return attrs.evolve(self, sentences=tuple(dict.fromkeys((*self.sentences, sentence))))
+
+    def with_neighbours(self, labels: Iterable[str], sentences: Iterable[str]) -> Accepted:
+        return Accepted(tuple(dict.fromkeys((*self.sentences, *sentences))), tuple(dict.fromkeys((*self.neighbours, *labels))))
+
+
+def accepted_of(current: Manifest | None, contract: Contract) -> Accepted:
+    """Return what was accepted for the published generation, unless other events belong to the window now."""
+    if current is None or current.get("membership") != membership(contract):
+        return Accepted()
+    document = current["accepted"]
+    return Accepted(tuple(document["sentences"]), tuple(document["neighbours"]))
+
+
+@attrs.frozen
 class WindowResult:
     """Everything a run knows about a window once the file is finished and was read back."""
 
@@ -64,7 +94,7 @@ class WindowResult:
     #: How it is known that the table has all events of the window, or why it is not known.
     completeness: str
     counts: dict[str, Any]
-    #: All events in the window with one of the outcomes OF_WINDOW, even if `counts` withholds them.
+    #: All events in the window with a valid time, even if `counts` withholds them.
     events: int
     offsets: dict[str, list[int]]
     stats: FileStats
@@ -74,6 +104,7 @@ class WindowResult:
     key_version: str | None
     previous_window: dict[str, Any] | None
     aggregate_table: str | None
+    accepted: Accepted = Accepted()
 
 
 @attrs.frozen(order=True)
@@ -110,6 +141,8 @@ def first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manif
             "generations": [],
             "published_at": None,
             "window": window_document(result.window, contract),
+            "membership": membership(contract),
+            "deduplicate_key": deduplicate_key(contract),
             "source": _source(result),
             "rows": result.counts,
             "files": [attrs.asdict(file) for file in result.files],
@@ -119,6 +152,7 @@ def first_generation(result: WindowResult, fence: Fence, now: datetime) -> Manif
             "totals": totals_document(result.stats),
             "checks": [attrs.asdict(check) | {"passed": check.passed} for check in result.checks],
             "notes": result.notes,
+            "accepted": result.accepted.document(),
             "pseudonyms": {"key_version": result.key_version} if result.key_version else None,
             "previous_window": result.previous_window,
             "aggregate_table": result.aggregate_table,
@@ -144,24 +178,27 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def lost_events(current: Manifest, result: WindowResult) -> bool:
-    """Return whether events that the published generation counted are no longer in the table, as after Tableflow's retention.
+def membership(contract: Contract) -> dict[str, Any]:
+    """Return what decides to which window an event belongs, by the contract's keys.
 
-    In a table that only grows, a window never has fewer events than before, and its first offset in a partition never increases.
-    The two can't be compared if rows are replaced by key, or if the contract has another version. Nor can they if the window is
-    applied after deduplication: the counts are then of the whole table, from which retention may remove events of other windows.
+    The default of `source.min_event_date` is before every window, so that it doesn't decide.
     """
-    before = current["rows"]["events"]
-    contract = result.contract
-    if contract.window.filter_stage == "after_deduplication" or current["contract"]["version"] != contract.version:
-        return False
-    if before is None or result.table.upserts:
-        return False
-    fewer = result.events < sum(before[name] for name in OF_WINDOW)
-    firsts = {partition: ends["min"] for partition, ends in current["source"]["offsets"].items()}
-    return fewer or any(
-        partition not in result.offsets or result.offsets[partition][0] > first for partition, first in firsts.items()
-    )
+    first_valid = contract.source.min_event_date
+    decides = {
+        "source.topic": contract.source.topic,
+        "source.event_time": contract.source.event_time,
+        "source.min_event_date": first_valid.isoformat() if first_valid else None,
+        "window.every": contract.window.every,
+        "window.zone": contract.window.zone,
+        "window.filter_stage": contract.window.filter_stage,
+    }
+    # The event that deduplication keeps then decides.
+    by_key = contract.deduplicate if contract.window.filter_stage == "after_deduplication" else None
+    return decides | {"deduplicate": attrs.asdict(by_key) if by_key else None}
+
+
+def deduplicate_key(contract: Contract) -> list[str]:
+    return contract.deduplicate.key if contract.deduplicate else []
 
 
 def was_complete(current: Manifest, window: Window, table: PinnedTable) -> bool:
@@ -260,13 +297,13 @@ def notes(contract: Contract, stats: FileStats, cut: int, replaced: int) -> list
     if contract.delivery.dialect == "excel" and _many_digits(stats):
         lines.append("Some numbers have more than 15 digits; Excel rounds them when it opens the file.")
     if cut:
-        lines.append(f"{_counted(cut, 'text was', 'texts were')} longer than an Excel cell, 32,767 characters, and cut to it.")
+        lines.append(f"{counted(cut, 'text was', 'texts were')} longer than an Excel cell, 32,767 characters, and cut to it.")
     if replaced:
-        lines.append(f"{_counted(replaced, 'byte that is', 'bytes that are')} not valid text became the character \ufffd.")
+        lines.append(f"{counted(replaced, 'byte that is', 'bytes that are')} not valid text became the character \ufffd.")
     return lines
 
 
-def _counted(amount: int, one: str, more: str) -> str:
+def counted(amount: int, one: str, more: str) -> str:
     return f"{amount:,} {one if amount == 1 else more}"
 
 

@@ -16,7 +16,8 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from exports.contract import CARD, EMAIL, IBAN, PHONE, Column, Contract
+from exports.contract import Column, Contract
+from exports.forms import CARD, EMAIL, IBAN, PHONE
 from glue_jobs.errors import BadInput
 
 #: Texts of a block that are compared to learn whether texts of the column recur.

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import attrs
 
 from glue_jobs.delivery.manifest import Manifest, fence_of, next_generation
-from glue_jobs.errors import StorageProblem
+from glue_jobs.errors import BadInput, StorageProblem
 from glue_jobs.runs import Clock, RunRecord
 from glue_jobs.store import Bucket, Conflict, Unanswered
 
@@ -146,6 +146,7 @@ def publish(
             return Outcome(PUBLISHED, current)  # written by this run: the answer was lost, and the retry was refused
         now = clock()
         run.require_time(now)
+        require_no_newer_contract(current, manifest["contract"]["version"])
         if current is not None and _says_the_same(current, manifest) and _files_exist(location, current):
             return Outcome(UNCHANGED, current)
         if current is not None and fence_of(current) > fence_of(manifest):
@@ -163,6 +164,18 @@ def publish(
             raise
         return Outcome(PUBLISHED, latest)
     raise StorageProblem("EXP-MANIFEST-BUSY", f"S3 keeps refusing the manifest of {location.window}", "Run again")
+
+
+def require_no_newer_contract(current: Manifest | None, version: int) -> None:
+    """Raises BadInput if the visible file was made with a higher version of the contract."""
+    if current is not None and current["contract"]["version"] > version:
+        raise BadInput(
+            "EXP-CONTRACT-OLDER",
+            f"window {current['window']['label']} was published with version {current['contract']['version']} of the contract, "
+            f"and this run has version {version}",
+            "Run the newer contract, for example by updating this checkout. If the older one is right after all, give it a "
+            "higher version",
+        )
 
 
 def may_be_written(error: BaseException) -> bool:

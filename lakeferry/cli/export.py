@@ -29,7 +29,7 @@ _RUN: Final = {
     "ended_at": "When the run ended.",
     "windows": "The result of each window.",
     "working_on": "The window in progress; null when the run has ended.",
-    "windows_left": "The number of missing windows that exceed the limit of one run.",
+    "windows_left": "The number of windows that the run planned and didn't begin.",
     "phases": "The duration of each phase in seconds.",
     "job_run_id": "The id of the Glue job run; null outside Glue.",
     "host": "The name of the machine.",
@@ -51,6 +51,13 @@ def run(
             "--accept-fewer-events", help="Publish a window again although its table lost events that its published file has."
         ),
     ] = False,
+    accept_window_change: Annotated[
+        bool,
+        typer.Option(
+            "--accept-window-change",
+            help="Publish a window although older windows were published by other rules of the contract.",
+        ),
+    ] = False,
     complete_until: Annotated[
         str, typer.Option(help="State that the table has all events that Kafka received before this time.")
     ] = "",
@@ -66,6 +73,7 @@ def run(
         raise CommandFailed("USAGE", "--dry-run publishes nothing, so --out has nothing to copy", "Give one of them")
     arguments = ["--export", name, "--as-of", as_of, "--table", table, "--dry-run", str(dry_run).lower()]
     arguments += ["--accept-fewer-events", str(accept_fewer_events).lower()]
+    arguments += ["--accept-window-change", str(accept_window_change).lower()]
     arguments += ["--complete-until", complete_until] if complete_until else []
     output = call.output
     if out:
@@ -82,7 +90,7 @@ def run(
     for note in export.notes(record):
         output.print(note)
     if record.windows_left:
-        output.print(f"{record.windows_left} older windows are still missing; run again to publish more of them.")
+        output.print(f"The run did not begin {record.windows_left} more windows; run again to continue with them.")
     for file in files:
         output.print(f"wrote {relative(file)}")
     if not target.embedded_url:  # nobody can open a bucket of the demo, which ends with the command

@@ -14,7 +14,7 @@ import attrs
 from deployments import validation
 from deployments.model import Deployment
 from exports import cron
-from exports.contract import zone_problem
+from exports.forms import zone_problem
 from exports.toml_model import Form
 
 #: Answers with a special meaning.

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from exports import contracts, windows
+from exports import contracts, cron
 from exports.contract import Contract, Every
 from lakeferry.init.questions import EXAMPLE, EXAMPLE_TOPICS, NEW, NONE, Answers, split_names
 
@@ -76,9 +76,9 @@ def exports(answers: Answers) -> str:
 
 
 def schedule(answers: Answers, every: Every) -> str:
-    """Return a cron expression with six fields. For a time of day, the days are those on which windows of this length end."""
+    """Return a cron expression with six fields. For a time of day, it starts the export more than once for each window."""
     hour, colon, minute = answers["schedule"].partition(":")
-    return f"{int(minute)} {int(hour)} {windows.cron_days(every)}" if colon else answers["schedule"]
+    return cron.more_often(int(minute), [int(hour)], every) if colon else answers["schedule"]
 
 
 def recipients(answers: Answers) -> list[str]:

@@ -25,7 +25,7 @@ tableflow = {{}}
 
 [[exports]]
 contract = "{_NEW_EXPORT}"
-cron = "0 6 ? * MON *"
+cron = "0 6 * * ? *"
 zone = "Europe/Berlin"
 recipients = ["analysts@example.com"]
 """

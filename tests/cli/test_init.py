@@ -41,7 +41,7 @@ def test_a_new_stage_has_a_file_that_passes_every_check(project):
     assert (made.prefix, made.identity.owner, made.snowflake.account) == ("lakeferry-test", "sales team", "myorg-sales")
     assert [topic.name for topic in made.topics] == ["stock_trades", "stock_trades_with_totals"]
     assert [(export.contract, export.cron, export.recipients) for export in made.exports] == [
-        ("daily_trades", "0 6 * * ? *", ["sales@corp.test"])
+        ("daily_trades", "0 6,14 * * ? *", ["sales@corp.test"])
     ]
     assert before <= made.exports[0].first_day <= datetime.now(UTC).date(), "it has events from now on"
     assert made.snowflake.key_secret in result.document["not_stored"]
@@ -73,9 +73,9 @@ ANSWERS = {
     ),
     "a time for weekly files": (
         ("--topics", "sales_orders", "--schedule", "07:30", "--zone", "Europe/Berlin"),
-        lambda made: (made.exports[0].cron, made.exports[0].zone) == ("30 7 ? * MON *", "Europe/Berlin"),
+        lambda made: (made.exports[0].cron, made.exports[0].zone) == ("30 7 * * ? *", "Europe/Berlin"),
     ),
-    "cron": (("--schedule", "0 6 1 * ? *"), lambda made: made.exports[0].cron == "0 6 1 * ? *"),
+    "cron": (("--schedule", "0 6,18 * * ? *"), lambda made: made.exports[0].cron == "0 6,18 * * ? *"),
     "nobody to mail to": (("--recipients", "none"), lambda made: made.exports[0].recipients == []),
     "a region": (("--region", "eu-central-1"), lambda made: made.aws.region == "eu-central-1"),
 }
@@ -260,7 +260,11 @@ def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again
     code, shown = talk(["init", "--stage", "test"], environment(project), typed, project.root)
     assert code == 0, shown
     made = plan_of(project, "test")
-    assert (made.aws.region, made.confluent.environment_id, made.exports[0].cron) == ("eu-north-1", "env-abc123", "15 7 * * ? *")
+    assert (made.aws.region, made.confluent.environment_id, made.exports[0].cron) == (
+        "eu-north-1",
+        "env-abc123",
+        "15 7,15 * * ? *",
+    )
     assert "is not an AWS region with Glue" in shown
 
 

@@ -90,7 +90,7 @@ DECIDED = contract(
     column("number", "integer", expression="cast(text as bigint)"),
     column("zero", "decimal(20,8)", expression="cast(a - a as decimal(20,8))"),
     filter=[{"where": "cast(kept as int) = 1", "reason": "Others are not wanted."}],
-    window={"every": "iso_week", "zone": "UTC", "from": MONDAY.date(), "max_backfill": 8},
+    window={"every": "iso_week", "zone": "UTC", "from": MONDAY.date()},
 )
 GOOD = {"a": 6, "b": 3, "text": "12", "kept": "1"}
 WEEKS = {

@@ -76,6 +76,9 @@ PASSING = {
     "manifest written, answer lost": s3("effect_then_reset", "PUT", "*/manifests/*"),
     "manifest written, answer an error": s3("effect_then_error", "PUT", "*/manifests/*", status=500),
     "throttled table": s3("error", "GET", TABLE_FILE),
+    "file broken off": s3("truncate", "GET", DATA, after_bytes=700, times=2),
+    "table's metadata broken off": s3("truncate", "GET", "*.metadata.json", after_bytes=100),
+    "sample of the table broken off": s3("truncate", "GET", TABLE_FILE, after_bytes=1),
     "throttled catalog": glue("error", "GetTable", code="ThrottlingException"),
 }
 
@@ -108,6 +111,33 @@ def test_a_run_reads_each_manifest_once(stocked, faults, prefix):
     stocked.export(LINES, "--prefix", prefix)
     read = Counter(each["call"] for each in faults.state()["trace"] if each["call"].endswith(".avro"))
     assert set(read.values()) == {1}, read
+
+
+def test_reading_back_goes_on_where_the_connection_broke(stocked, undisturbed, faults, prefix):
+    """The rest must be of the same object."""
+    faults.rule(s3("truncate", "GET", DATA, after_bytes=700))
+    run = stocked.export(LINES, "--prefix", prefix)
+    assert (run.state(), "compute" in run.record.phases) == ("published", True)
+    reads = [call for call in faults.state()["trace"] if call["call"].startswith("GET") and call["call"].endswith(".csv")]
+    assert len(reads) == 2, "the window is not computed a second time"
+    assert stocked.read(visible(stocked, prefix)["files"][0]["key"]) == undisturbed
+
+
+def test_a_window_is_tried_once_more_after_a_problem_with_storage(stocked, undisturbed, faults, prefix):
+    faults.rule(s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest"))
+    run = stocked.export(LINES, "--prefix", prefix)
+    assert (run.state(), run.record.state) == ("published", "done")
+    assert files_of(stocked, prefix) == {file["key"] for file in visible(stocked, prefix)["files"]}
+    assert stocked.read(visible(stocked, prefix)["files"][0]["key"]) == undisturbed
+
+
+def test_other_windows_are_tried_after_one_whose_storage_fails(stocked, faults, prefix):
+    faults.rule(s3("error", "GET", f"prefix-*/data/{WEEK}/*", status=404, times=0))
+    days = LINES.replace("from = 2024-03-04", "from = 2024-02-26")
+    run = stocked.export(days, "--prefix", prefix)
+    states = {window["window"]: (window["state"], window.get("stops")) for window in run.record.windows}
+    assert states == {WEEK: ("failed", False), "2024-W09": ("published", None)}
+    assert run.record.state == "failed"
 
 
 #: Permanent faults of AWS, and the window's error code.

@@ -45,7 +45,7 @@ account = "{account}"
 key_secret = "{name}/snowflake-deployer"
 [[exports]]
 contract = "daily_trades"
-cron = "15 1 * * ? *"
+cron = "15 1,9 * * ? *"
 zone = "America/New_York"
 [alerts]
 engineers = ["engineers@example.com"]

@@ -12,7 +12,7 @@ from lake import KEY, MONDAY, column, contract, topic_of
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]
 DAYS = ["2024-03-04", "2024-03-05", "2024-03-06"]
-DAILY = {"every": "day", "max_backfill": 10}
+DAILY = {"every": "day"}
 THURSDAY = datetime(2024, 3, 7, 6, tzinfo=UTC)
 
 

@@ -325,16 +325,13 @@ def committed(lake):
     return pin(connect(), lake.target.database, "things").appended_at
 
 
-def test_the_last_window_is_published_first_then_missed_ones_oldest_first_within_a_limit(lake):
+def test_the_last_window_is_published_first_then_missed_ones_oldest_first(lake):
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-3, -2, -1, 0)))
-    rule = {"from": MONDAY.date() - 3 * WEEK_LENGTH, "max_backfill": 2, "restate_for_days": 0}
-    first = lake.export(contract(*LINES, window=rule))
-    assert [window["window"] for window in first.record.windows] == [WEEK, "2024-W07", "2024-W08"]
-    assert first.record.windows_left == 1
-    assert first.manifest("2024-W08")["previous_window"]["window"] == "2024-W07"
-    second = lake.export(contract(*LINES, window=rule))
-    assert (second.state("2024-W09"), second.record.windows_left) == ("published", 0)
-    shown = [*first.column("id", "2024-W07"), *first.column("id", "2024-W08"), *second.column("id"), *first.column("id", WEEK)]
+    rule = {"from": MONDAY.date() - 3 * WEEK_LENGTH, "restate_for_days": 0}
+    run = lake.export(contract(*LINES, window=rule))
+    assert [window["window"] for window in run.record.windows] == [WEEK, "2024-W07", "2024-W08", "2024-W09"]
+    assert (run.record.windows_left, run.manifest("2024-W08")["previous_window"]["window"]) == (0, "2024-W07")
+    shown = [cell for label in ("2024-W07", "2024-W08", "2024-W09", WEEK) for cell in run.column("id", label)]
     assert shown == ["w-3", "w-2", "w-1", "w0"]
 
 
@@ -366,11 +363,31 @@ def test_numbers_are_not_compared_across_versions_and_units_of_the_contract(lake
         assert said in page.decode()
 
 
+def test_a_run_begins_no_window_for_which_its_time_is_not_enough(lake):
+    """Each window takes 25 minutes, and a run has an hour. A window that was never published counts as long as the longest."""
+    lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-3, -2, -1, 0)))
+    weeks = contract(*LINES, window={"from": MONDAY.date() - 3 * WEEK_LENGTH, "restate_for_days": 0})
+    now = [AS_OF]
+
+    def work(_window, phase):
+        now[0] += timedelta(minutes=25) * (phase == "compute")
+
+    first = lake.export(weeks, on_phase=work, clock=lambda: now[0])
+    assert [window["window"] for window in first.record.windows] == [WEEK, "2024-W07"]
+    assert (first.record.state, first.record.windows_left) == ("done", 2)
+    assert [window["seconds"] for window in first.record.windows] == [1500, 1500]
+    short = lake.export(weeks, "--time-limit-minutes", "26", on_phase=work, clock=lambda: now[0])
+    assert [window["window"] for window in short.record.windows] == ["2024-W08"], "a run begins its first window in any case"
+    assert short.record.windows_left == 1
+    last = lake.export(weeks, on_phase=work, clock=lambda: now[0])
+    assert ([window["window"] for window in last.record.windows], last.record.windows_left) == (["2024-W09"], 0)
+
+
 def test_a_window_is_compared_with_windows_of_its_length_only(lake):
     lake.commit(THINGS, thing("a", 1))
     lake.export(contract(*LINES, window={"every": "day", "from": date(2024, 3, 9)}))
     assert lake.published() == ["2024-03-09", "2024-03-10"]
-    weeks = lake.export(contract(*LINES, version=2))
+    weeks = lake.export(contract(*LINES, version=2), "--accept-window-change", "true")
     assert weeks.manifest(WEEK)["previous_window"] is None
 
 
@@ -389,17 +406,15 @@ def test_a_check_that_follows_from_a_column_says_how_to_change_the_column(lake):
 
 
 def test_blocked_windows_delay_no_other_window(lake):
-    """The two oldest windows fail in every run, and a run may catch up with two."""
-    lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in range(-4, 1)))
-    check = {"id": "good", "severity": "block", "message": "Bad.", "each_row": "n > -3"}
-    rule = {"from": MONDAY.date() - 4 * WEEK_LENGTH, "max_backfill": 2, "restate_for_days": 0}
-    text = contract(*LINES, window=rule, check=[check])
+    """The two oldest windows fail in every run."""
+    lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in range(-3, 1)))
+    check = {"id": "good", "severity": "block", "message": "Bad.", "each_row": "n > -2"}
+    text = contract(*LINES, window={"from": MONDAY.date() - 3 * WEEK_LENGTH, "restate_for_days": 0}, check=[check])
     first, second = lake.export(text), lake.export(text)
-    bad = ["2024-W06", "2024-W07"]
-    assert [(w["window"], w["state"]) for w in first.record.windows] == [(WEEK, "published"), *((b, "blocked") for b in bad)]
-    assert first.record.windows_left == 2
-    states = [("2024-W08", "published"), ("2024-W09", "published"), *((b, "blocked") for b in bad)]
-    assert [(w["window"], w["state"]) for w in second.record.windows] == states
+    blocked = [("2024-W07", "blocked"), ("2024-W08", "blocked")]
+    states = [(window["window"], window["state"]) for window in first.record.windows]
+    assert states == [(WEEK, "published"), *blocked, ("2024-W09", "published")]
+    assert [(window["window"], window["state"]) for window in second.record.windows] == blocked
     assert (second.record.windows_left, second.record.state) == (0, "blocked")
 
 
@@ -437,10 +452,7 @@ def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
     former = [key for key in lake.keys("exports/things/data/") if old.record.id in key and key.endswith(".csv")]
     assert [lake.read(key) for key in former] == [b"id,n\r\na,1\r\n"]
     lake.commit(THINGS, thing("c", 3))
-    assert (
-        lake.export(contract(*LINES, window={"max_backfill": 1}), as_of=AS_OF + timedelta(days=14)).record.windows[0]["window"]
-        > WEEK
-    )
+    assert lake.export(contract(*LINES), as_of=AS_OF + timedelta(days=14)).record.windows[0]["window"] > WEEK
     assert new.manifest() == manifest
 
 

@@ -42,6 +42,7 @@ def test_all_arguments():
         "accept-fewer-events": "true",
         "region": "eu-central-1",
         "probe": "true",
+        "accept-window-change": "true",
         "partitions": "12",
         "complete-until": "2026-11-16T05:00:00+01:00",
     }
@@ -51,8 +52,8 @@ def test_all_arguments():
     assert (found.prefix, found.warehouse, found.aggregates_database) == ("team/sales", "s3://lake/own", "sums")
     assert (found.pseudonym_secret, found.table) == (more["pseudonym-secret"], "orders")
     assert (found.time_limit, found.first_day) == (timedelta(days=7), date(2026, 11, 2))
-    assert (found.dry_run, found.accept_fewer_events, found.probe) == (True, True, True)
-    assert found.region == "eu-central-1"
+    assert (found.dry_run, found.accept_fewer_events, found.accept_window_change) == (True, True, True)
+    assert (found.region, found.probe) == ("eu-central-1", True)
     assert (found.partitions, found.complete_until) == (12, datetime(2026, 11, 16, 4, tzinfo=UTC))
 
 

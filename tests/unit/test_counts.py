@@ -152,7 +152,10 @@ def test_counts_are_withheld_only_if_a_single_group_is_suppressed(shown, suppres
     [
         ({}, 1, False),
         ({"invalid_time": 10, "invalid_time_received": 0}, 1, False),
-        ({"invalid_time": 11, "invalid_time_received": 0}, 1, True),  # all of the table's history, received at another time
+        ({"invalid_time": 11, "invalid_time_received": 0}, 1, False),  # all of the table's history, received at another time
+        ({"invalid_time": 2, "invalid_time_received": 2, "in_window": 50, "null_key_in_window": 0}, 1, True),
+        ({"null_key": 90, "in_window": 50, "null_key_in_window": 0}, 1, False),  # of other windows
+        ({"null_key": 2, "in_window": 50, "null_key_in_window": 2}, 1, True),
         ({"invalid_time": 2, "invalid_time_received": 2}, 1, True),  # of one week among many
         ({"null_key": 1}, 1, False),
         ({"null_key": 2}, 1, True),

@@ -15,7 +15,13 @@ from openapi_schema_validator import OAS31Validator
 
 from deployments import check, secret_patterns
 from deployments.model import Deployment, Topic
-from deployments.rules import RULES, exports_match_topics, topics_have_one_writer, write_modes_match_cleanup_policies
+from deployments.rules import (
+    RULES,
+    exports_match_topics,
+    exports_run_again_for_each_window,
+    topics_have_one_writer,
+    write_modes_match_cleanup_policies,
+)
 from deployments.sources import ROOT, Sources
 from exports import toml_model
 from exports.toml_model import BadFile
@@ -186,7 +192,7 @@ WRONG = {
         "nobody else",
     ),
     "an unknown zone": ((('zone = "America/New_York"', 'zone = "Mars/Olympus"'),), "exports[0].zone", "not a time zone"),
-    "a cron of five parts": ((('cron = "15 1 * * ? *"', 'cron = "15 1 * * *"'),), "exports[0].cron", "5 parts, not 6"),
+    "a cron of five parts": ((('cron = "15 1,9 * * ? *"', 'cron = "15 1,9 * * *"'),), "exports[0].cron", "5 parts, not 6"),
     "an export that isn't there": (
         (('contract = "daily_trades"', 'contract = "nothing"'),),
         "exports[0].contract",
@@ -233,7 +239,7 @@ WRONG = {
         "stock_trades_with__totals and stock_trades_with_totals become the same id (StockTradesWithTotals)",
     ),
     "exports with one id": (
-        (("[alerts]", '[[exports]]\ncontract = "daily__trades"\ncron = "0 6 * * ? *"\nzone = "UTC"\n\n[alerts]'),),
+        (("[alerts]", '[[exports]]\ncontract = "daily__trades"\ncron = "0 6,14 * * ? *"\nzone = "UTC"\n\n[alerts]'),),
         "exports[1].contract",
         "daily__trades and daily_trades become the same id (DailyTrades) in the templates. Rename one",
     ),
@@ -272,6 +278,11 @@ WRONG = {
         "alerts.engineers",
         "has Engineers@example.com twice. Remove one",
     ),
+    "one run for each window": (
+        (('cron = "15 1,9 * * ? *"', 'cron = "15 1 * * ? *"'),),
+        "exports[0].cron",
+        "only once before its next window ends",
+    ),
     "a recipient twice": (
         (('["analysts@example.com"]', '["analysts@example.com", "analysts@example.com"]'),),
         "exports[0].recipients",
@@ -291,7 +302,7 @@ WRONG = {
         (
             (
                 "[alerts]",
-                '[[exports]]\ncontract = "daily_trades"\ncron = "0 6 * * ? *"\nzone = "UTC"\nrecipients = []\n\n[alerts]',
+                '[[exports]]\ncontract = "daily_trades"\ncron = "0 6,14 * * ? *"\nzone = "UTC"\nrecipients = []\n\n[alerts]',
             ),
         ),
         "exports[1].contract",
@@ -623,7 +634,7 @@ name = "store_orders_flat"
 
 [[exports]]
 contract = "daily_flat_orders"
-cron = "15 1 * * ? *"
+cron = "15 1,9 * * ? *"
 zone = "America/New_York"
 recipients = ["analysts@example.com"]
 """
@@ -651,3 +662,45 @@ def test_an_export_of_a_topic_that_flink_fills_with_tagged_fields_needs_treatmen
     dropped = "".join(column.format(name, 'personal = { treatment = "drop" }') for name in ("userid", "gender"))
     contract.write_text(text + dropped + column.format("status", "") + '[delivery]\norder_by = ["status"]\n')
     assert check.parse(DEV + FLAT_ORDERS, name="dev.toml", root=folder, judge=check.NOT_JUDGED)
+
+
+@pytest.mark.parametrize(
+    ("every", "expression", "suggested"),
+    [
+        ("iso_week", "0 6 ? * MON *", "0 6 * * ? *"),
+        ("iso_week", "0 6 ? * TUE *", "0 6 * * ? *"),
+        ("iso_week", "0 6 1 * ? *", "0 6 * * ? *"),
+        ("month", "30 7 1 * ? *", "30 7 * * ? *"),
+        ("quarter", "0 6 1 1,4,7,10 ? *", "0 6 * * ? *"),
+        ("day", "15 1 * * ? *", "15 1,9 * * ? *"),
+        ("day", "0 20 ? * MON-FRI *", "0 4,20 * * ? *"),
+        ("iso_week", "0 6 ? * MON,TUE *", None),
+        ("iso_week", "0 6,8 ? * MON *", None),
+        ("iso_week", "0 6 * * ? *", None),
+        ("month", "0 6 ? * MON *", None),
+        ("quarter", "0 6 1 * ? *", None),
+        ("day", "0 * * * ? *", None),
+        ("day", "0 6,14 ? * MON-FRI *", None),
+    ],
+)
+def test_a_schedule_with_one_run_for_each_window_is_refused(every, expression, suggested):
+    """A second run before the next window ends retries a window that failed or had to wait. The suggestion has one."""
+    loaded = check.parse(DEV, name="x", judge=check.NOT_JUDGED)
+    contract = loaded.sources.contract("daily_trades", None)
+    contract = attrs.evolve(contract, window=attrs.evolve(contract.window, every=every))
+
+    @attrs.frozen
+    class Changed(Sources):
+        def plain_contract(self, name):
+            return contract
+
+    export = loaded.deployment.exports[0]
+    deployment = attrs.evolve(loaded.deployment, exports=[attrs.evolve(export, cron=expression)])
+    found = list(exports_run_again_for_each_window(deployment, Changed(ROOT, check.NOT_JUDGED)))
+    if suggested is None:
+        assert found == []
+        return
+    ((key, message),) = found
+    assert (key, f'"{suggested}"' in message) == ("exports[0].cron", True)
+    better = attrs.evolve(deployment, exports=[attrs.evolve(export, cron=suggested)])
+    assert list(exports_run_again_for_each_window(better, Changed(ROOT, check.NOT_JUDGED))) == []

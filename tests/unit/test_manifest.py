@@ -14,10 +14,10 @@ import samples
 from lake import ROOT
 from sample_rows import region_rows, sales_rows, trade_rows
 
-from exports.contract import Contract
-from glue_jobs.delivery import manifest, report
+from exports.contract import Contract, Deduplicate
+from glue_jobs.delivery import losses, manifest, report
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts, reconcile
-from glue_jobs.delivery.manifest import CheckResult, Fence, Manifest, WindowResult
+from glue_jobs.delivery.manifest import Accepted, CheckResult, Fence, Manifest, WindowResult
 from glue_jobs.delivery.verify import FileStats
 
 SHIPPED = ROOT / "exports" / "weekly_sales.toml"
@@ -269,20 +269,41 @@ def test_published_events_that_the_table_no_longer_has_are_found(offsets, change
     delivered = samples.weekly_sales(offsets=offsets)
     events = delivered.counts["events"] | changes
     delivered = attrs.evolve(delivered, events=sum(events[name] for name in manifest.OF_WINDOW))
-    assert manifest.lost_events(current, delivered) == lost
-    withheld = attrs.evolve(delivered, counts=delivered.counts | {"events": None})
-    assert manifest.lost_events(current, withheld) == lost
+    assert (losses.find_loss(current, delivered) is not None) == lost
+    withheld = attrs.evolve(delivered, counts=delivered.counts | {"events": None, "withheld": "why"})
+    hidden = losses.find_loss(current, withheld)
+    # The number would reveal the size of the group.
+    assert hidden == ("Some events of generation 1 are no longer in the table." if lost else None)
 
 
 def test_events_are_not_compared_if_they_may_decrease():
     current = published({"0": [100, 400]})
     fewer = samples.weekly_sales(offsets={"0": [200, 400]})
-    assert manifest.lost_events(current, fewer)
+    assert losses.find_loss(current, fewer)
     upserts = attrs.evolve(fewer, table=attrs.evolve(fewer.table, upserts=True))
-    other = attrs.evolve(fewer, contract=attrs.evolve(fewer.contract, version=2))
-    assert [manifest.lost_events(current, each) for each in (upserts, other)] == [False, False]
-    rule = attrs.evolve(fewer.contract.window, filter_stage="after_deduplication")
-    whole_table = attrs.evolve(fewer, contract=attrs.evolve(fewer.contract, window=rule))
-    assert not manifest.lost_events(current, whole_table)
+    rules = [attrs.evolve(fewer.contract.window, **edit) for edit in ({"filter_stage": "after_deduplication"}, {"zone": "UTC"})]
+    others = [attrs.evolve(fewer, contract=attrs.evolve(fewer.contract, window=rule)) for rule in rules]
+    assert [losses.find_loss(current, result) for result in (upserts, *others)] == [None] * 3
     hidden = current | {"rows": current["rows"] | {"events": None}}
-    assert not manifest.lost_events(hidden, fewer)
+    assert losses.find_loss(hidden, fewer) is None
+
+
+def test_events_are_compared_whatever_the_version_and_offsets_with_the_same_key_only():
+    """Another key leaves other events without one, so the first offset with a key may be later."""
+    current = published({"0": [100, 400]})
+    fewer = samples.weekly_sales(offsets={"0": [100, 400]})
+    fewer = attrs.evolve(fewer, events=fewer.events - 3, contract=attrs.evolve(fewer.contract, version=2, title="Another."))
+    assert losses.find_loss(current, fewer) == "3 events of generation 1 are no longer in the table."
+    later = samples.weekly_sales(offsets={"0": [200, 400]})
+    another = attrs.evolve(later, contract=attrs.evolve(later.contract, version=2, deduplicate=Deduplicate(key=["store_id"])))
+    assert losses.find_loss(current, another) is None
+
+
+def test_what_was_accepted_is_noted_and_kept_while_the_same_events_belong_to_the_window():
+    accepted = Accepted().with_loss("3 events are lost.").with_neighbours(["2026-W45"], ["It is beside 2026-W45."])
+    document = made(attrs.evolve(samples.weekly_sales(), accepted=accepted))
+    assert document["accepted"] == {"sentences": ["3 events are lost.", "It is beside 2026-W45."], "neighbours": ["2026-W45"]}
+    contract = samples.weekly_sales().contract
+    assert manifest.accepted_of(document, contract) == accepted
+    moved = attrs.evolve(contract, window=attrs.evolve(contract.window, zone="UTC"))
+    assert manifest.accepted_of(document, moved) == manifest.accepted_of(None, contract) == Accepted()

@@ -28,7 +28,7 @@ from glue_jobs.delivery.publish import (
     may_be_written,
     publish,
 )
-from glue_jobs.errors import ExportError, StorageProblem
+from glue_jobs.errors import BadInput, ExportError, StorageProblem
 from glue_jobs.store import Bucket, Conflict, connect_s3
 from simulators.core.faults import FaultClient
 
@@ -467,3 +467,25 @@ def test_more_objects_than_one_call_deletes(location):
         location.bucket.write(key, b"", "text/plain")
     location.bucket.delete([*(f"none-{number}" for number in range(999)), *keys])
     assert left(location) == set()
+
+
+def test_an_older_contract_replaces_no_newer_file(bucket):
+    """Also if the newer file appears between the look at the manifest and the write."""
+    location = WindowLocation(bucket, "things", "2026-W46")
+    newer = draft("new", fence("a")) | {"contract": {"version": 2, "sha256": "2"}, "window": {"label": "2026-W46"}}
+    record = runs.RunRecord("b", "things", T0, T0, T0 + HOUR)
+    older = draft("old", fence("b", since=1, started=1))
+
+    def clock():
+        """Publish the newer file when the older run has read the manifest and looks at its time."""
+        if location.current() is None:
+            publish(location, newer, runs.RunRecord("a", "things", T0, T0, T0 + HOUR), lambda: T0)
+        return T0
+
+    for _ in range(2):
+        with pytest.raises(BadInput) as refused:
+            publish(location, older, record, clock)
+        assert refused.value.code == "EXP-CONTRACT-OLDER"
+        assert location.current()[0]["content_sha256"] == "new"
+    higher = older | {"contract": {"version": 3, "sha256": "3"}}
+    assert publish(location, higher, record, lambda: T0).state == PUBLISHED

@@ -103,7 +103,6 @@ def test_the_sample_is_valid_by_schema_and_model():
         ("window.every", "week", "window.every"),
         ("window.from", "tomorrow", "window.from"),
         ("window.restate_for_days", 367, "window.restate_for_days"),
-        ("window.max_backfill", 0, "window.max_backfill"),
         ("window", [], "window"),
         ("column", {}, "column"),
         ("column.0.type", "decimal(3)", "column[0].type"),

@@ -16,13 +16,13 @@ NIGHT = datetime(2026, 11, 2, 6, tzinfo=UTC)  # the first window is over
 
 
 def rule(**changes) -> WindowRule:
-    known = {"every": "day", "zone": "UTC", "first": FIRST, "restate_for_days": 2, "max_backfill": 3}
+    known = {"every": "day", "zone": "UTC", "first": FIRST, "restate_for_days": 2}
     return WindowRule(**known | changes)
 
 
 def planned(rule, as_of, published=(), skipped=(), tried=None):
     found = plan(rule, as_of, published=set(published), skipped=set(skipped), tried=tried or {})
-    return [int(window.label[-2:]) for window in found.windows], found.remaining
+    return [int(window.label[-2:]) for window in found]
 
 
 def days(*numbers):
@@ -30,71 +30,48 @@ def days(*numbers):
 
 
 def test_no_window_is_due_before_the_first_one_ends():
-    assert planned(rule(), NIGHT - DAY) == ([], 0)
+    assert planned(rule(), NIGHT - DAY) == []
 
 
 def test_the_last_window_comes_first_then_missing_ones_oldest_first():
-    assert planned(rule(), NIGHT + 6 * DAY) == ([7, 1, 2, 3], 3)
-    assert planned(rule(), NIGHT + 6 * DAY, published=days(1, 2, 3, 7)) == ([7, 4, 5, 6], 0)
+    assert planned(rule(), NIGHT + 6 * DAY, published=days(6)) == [7, 1, 2, 3, 4, 5, 6]
+    assert planned(rule(), NIGHT + 6 * DAY, published=days(1, 2, 3, 7)) == [7, 4, 5, 6]
 
 
 def test_the_window_before_the_last_one_comes_first_if_both_are_new_because_the_report_compares_them():
-    assert planned(rule(), NIGHT + 3 * DAY) == ([3, 4, 1, 2], 0)
-    assert planned(rule(), NIGHT + DAY) == ([1, 2], 0)
-    assert planned(rule(), NIGHT) == ([1], 0)
+    assert planned(rule(), NIGHT + 3 * DAY) == [3, 4, 1, 2]
+    assert planned(rule(), NIGHT + DAY) == [1, 2]
+    assert planned(rule(), NIGHT) == [1]
 
 
 def test_a_window_that_failed_or_is_published_does_not_come_before_the_last_one():
-    assert planned(rule(), NIGHT + 3 * DAY, tried={"2026-11-03": "run-1"}) == ([4, 1, 2, 3], 0)
-    assert planned(rule(), NIGHT + 3 * DAY, published=days(3)) == ([4, 1, 2, 3], 0)
-    assert planned(rule(), NIGHT + 3 * DAY, published=days(4)) == ([4, 1, 2, 3], 0)
-    assert planned(rule(), NIGHT + 3 * DAY, skipped=days(4)) == ([4, 1, 2, 3], 0)
+    assert planned(rule(), NIGHT + 3 * DAY, tried={"2026-11-03": "run-1"}) == [4, 1, 2, 3]
+    assert planned(rule(), NIGHT + 3 * DAY, published=days(3)) == [4, 1, 2, 3]
+    assert planned(rule(), NIGHT + 3 * DAY, published=days(4)) == [4, 1, 2, 3]
+    assert planned(rule(), NIGHT + 3 * DAY, skipped=days(4)) == [4, 1, 2, 3]
 
 
-def test_the_last_window_takes_no_slot_so_missing_ones_are_caught_up_with_a_limit_of_one():
-    published = set()
-    for night in range(8, 16):
-        windows, _ = planned(rule(max_backfill=1), NIGHT + night * DAY, published=published)
-        published |= set(days(*windows))
-    assert published == set(days(*range(1, 9), *range(9, 17)))
-
-
-@pytest.mark.parametrize("blocked", [2, 8, 20])
-def test_windows_that_fail_each_night_delay_no_other_window(blocked):
-    """Windows 1 to `blocked` fail in each of 29 nightly runs; all others are published in their own night."""
-    bad, published, tried = set(days(*range(1, blocked + 1))), set(), {}
-    for night in range(29):
-        found = plan(rule(max_backfill=8), NIGHT + night * DAY, published=published, skipped=set(), tried=tried)
-        labels = [window.label for window in found.windows]
-        assert len(labels) <= 1 + 8 + 8 + 2
-        published |= set(labels) - bad
-        tried |= dict.fromkeys(bad & set(labels), f"run-{night:02}")
-        assert set(days(*range(1, night + 2))) == published | (bad & set(days(*range(1, night + 2))))
-    assert len(published) == 29 - blocked
-    # Those that fail take turns, so each is tried again soon.
-    assert set(tried.values()) <= {f"run-{night:02}" for night in range(29 - 1 - (blocked + 7) // 8, 29)}
-
-
-def test_many_failing_windows_do_not_block_the_following_ones():
-    """The first 20 windows fail. The first run tries 8 of them, the second 8 more, and then the others follow."""
+def test_windows_that_fail_take_turns_behind_all_others():
+    """Windows 1 to 20 fail in each run, and a run has time for ten windows."""
     bad, published, tried = set(days(*range(1, 21))), set(), {}
-    for run in range(4):
-        found = plan(rule(max_backfill=8), NIGHT + 28 * DAY, published=published, skipped=set(), tried=tried)
-        labels = {window.label for window in found.windows}
+    for run in range(6):
+        found = plan(rule(), NIGHT + 28 * DAY, published=published, skipped=set(), tried=tried)[:10]
+        labels = {window.label for window in found}
         published |= labels - bad
         tried |= dict.fromkeys(labels & bad, f"run-{run}")
     assert published == set(days(*range(21, 30)))
+    assert set(tried) == bad
 
 
 def test_published_and_skipped_windows_are_checked_until_they_are_too_old():
-    assert planned(rule(), NIGHT + 4 * DAY, published=days(1, 2, 3, 5), skipped=days(4)) == ([5, 4], 0)
-    assert planned(rule(restate_for_days=0), NIGHT + 4 * DAY, published=days(1, 2, 3, 4, 5)) == ([], 0)
+    assert planned(rule(), NIGHT + 4 * DAY, published=days(1, 2, 3, 5), skipped=days(4)) == [5, 4]
+    assert planned(rule(restate_for_days=0), NIGHT + 4 * DAY, published=days(1, 2, 3, 4, 5)) == []
 
 
 def test_a_window_is_published_again_until_the_moment_at_which_restate_for_days_are_over():
     over = datetime(2026, 11, 4, tzinfo=UTC)  # window 1 ended two days before
-    assert planned(rule(), over - timedelta(microseconds=1), published=days(1, 2)) == ([2, 1], 0)
-    assert planned(rule(), over, published=days(1, 2, 3)) == ([3, 2], 0)
+    assert planned(rule(), over - timedelta(microseconds=1), published=days(1, 2)) == [2, 1]
+    assert planned(rule(), over, published=days(1, 2, 3)) == [3, 2]
 
 
 def test_an_unfinished_window_is_taken_however_old_it_is():
@@ -106,7 +83,7 @@ def test_an_unfinished_window_is_taken_however_old_it_is():
         tried={"2026-11-02": "run-1"},
         unfinished=days(2, 9),
     )
-    assert [window.label for window in found.windows] == days(2)
+    assert [window.label for window in found] == days(2)
 
 
 def record(*windows, **more):
@@ -140,27 +117,26 @@ def test_windows_are_unfinished_until_a_run_succeeds(records, keeps_table, expec
 
 def test_windows_that_failed_before_come_last():
     tried = dict(zip(days(1, 2, 4), ("run-2", "run-1", "run-3"), strict=True))
-    assert planned(rule(), NIGHT + 5 * DAY, published=days(5), tried=tried) == ([6, 3, 5, 2, 1, 4], 0)
+    assert planned(rule(), NIGHT + 5 * DAY, published=days(5), tried=tried) == [6, 3, 5, 2, 1, 4]
 
 
 def test_the_last_window_comes_behind_the_others_once_it_has_failed():
-    assert planned(rule(), NIGHT + 4 * DAY, published=days(1), tried={"2026-11-05": "run-1"}) == ([2, 3, 4, 5], 0)
+    assert planned(rule(), NIGHT + 4 * DAY, published=days(1), tried={"2026-11-05": "run-1"}) == [2, 3, 4, 5]
     tried = dict(zip(days(5, 2), ("run-1", "run-2"), strict=True))
-    assert planned(rule(), NIGHT + 4 * DAY, published=days(1), tried=tried) == ([3, 4, 5, 2], 0)
+    assert planned(rule(), NIGHT + 4 * DAY, published=days(1), tried=tried) == [3, 4, 5, 2]
 
 
 def test_a_window_that_was_published_and_fails_to_be_published_again_comes_behind_the_others():
-    assert planned(rule(), NIGHT + 4 * DAY, published=days(3, 5), tried={"2026-11-05": "run-1"}) == ([1, 2, 4, 5], 0)
+    assert planned(rule(), NIGHT + 4 * DAY, published=days(3, 5), tried={"2026-11-05": "run-1"}) == [1, 2, 4, 5]
 
 
 @pytest.mark.parametrize("stopping", [(5,), (4,), (4, 5), (2, 5), (1, 2, 3, 4, 5)])
-@pytest.mark.parametrize("limit", [3, 8])
-def test_windows_that_end_each_run_delay_no_other_window(stopping, limit):
+def test_windows_that_end_each_run_delay_no_other_window(stopping):
     """As with EXP-MEMORY, the run ends at the first such window."""
     bad, published, tried = set(days(*stopping)), set(), {}
     for number in range(8):
-        found = plan(rule(max_backfill=limit), NIGHT + 4 * DAY, published=published, skipped=set(), tried=tried)
-        for window in found.windows:
+        found = plan(rule(), NIGHT + 4 * DAY, published=published, skipped=set(), tried=tried)
+        for window in found:
             if window.label in bad:
                 tried[window.label] = f"run-{number}"
                 break
@@ -171,5 +147,5 @@ def test_windows_that_end_each_run_delay_no_other_window(stopping, limit):
 
 def test_windows_begin_at_the_contracts_first_day_in_its_zone():
     berlin = rule(zone="Europe/Berlin", first=date(2026, 11, 3))
-    assert planned(berlin, datetime(2026, 11, 3, 22, 59, tzinfo=UTC)) == ([], 0)
-    assert planned(berlin, datetime(2026, 11, 3, 23, tzinfo=UTC)) == ([3], 0)
+    assert planned(berlin, datetime(2026, 11, 3, 22, 59, tzinfo=UTC)) == []
+    assert planned(berlin, datetime(2026, 11, 3, 23, tzinfo=UTC)) == [3]

@@ -12,6 +12,7 @@ from tools.docs.markdown import code
 #: Objects whose keys come from the data.
 _MAPS: Final = {
     "source.offsets": "<partition>",
+    "membership": "<key>",
     "totals": "<column>",
     "previous_window.totals": "<column>",
     "previous_window.last_with_rows.totals": "<column>",
@@ -39,6 +40,8 @@ _MANIFEST: Final = {
     "window.zone": "The time zone whose midnights bound the window.",
     "window.start": "First instant of the window, in UTC.",
     "window.end": "First instant after the window, in UTC.",
+    "membership.<key>": "The contract's keys that decide to which window an event belongs. A run compares them with its own.",
+    "deduplicate_key[]": "The fields that identify what an event is about.",
     "source.topic": "The Kafka topic.",
     "source.table": "Glue database and Iceberg table.",
     "source.table_uuid": "Iceberg's identity of the table; another one means that the table was recreated.",
@@ -88,6 +91,8 @@ _MANIFEST: Final = {
     "checks[].of": "`rows`: `failed` counts rows; `file`: the check is about the file.",
     "checks[].passed": "Whether none did. In a manifest only a check of severity `warn` can have failed.",
     "notes[]": "Sentences for the reader: what was cut, replaced, or is too much for Excel.",
+    "accepted.sentences[]": "The last of the notes: what somebody accepted so that the window could be published.",
+    "accepted.neighbours[]": "Published windows that follow other rules of the contract, if that was accepted.",
     "pseudonyms.key_version": "Version of the secret that the pseudonyms come from; those of two versions can't be compared. "
     "`pseudonyms` is null without hashed columns.",
     "previous_window.window": "The latest earlier window that was already published when this one was published. The report "
@@ -135,10 +140,11 @@ _RUN: Final = {
     "windows[].remedy": "What to do.",
     "windows[].exit_code": "The exit code that it leads to.",
     "windows[].stops": "Whether this stopped the run, so that later windows were not computed.",
+    "windows[].seconds": "How long the window took. Later runs estimate with it whether their time is enough for a window.",
     "windows[].may_be_published": "Whether S3 didn't answer the write of the manifest, so that it may still appear. Runs keep "
     "the window's files until ten minutes after `ended_at`.",
     "working_on": "The window in progress; null between windows and at the end. If a run dies, it was working on this one.",
-    "windows_left": "Missing windows beyond what one run takes on (`window.max_backfill`).",
+    "windows_left": "Windows that the run planned and didn't begin, because its time was over or because it stopped.",
     "phases.<phase>": "Seconds over all windows in `look for changes`, `compute`, `verify`, `publish` and `keep aggregate`.",
     "host": "The machine, its boot and the namespace of process numbers, which identify a dead process.",
     "pid": "The process.",

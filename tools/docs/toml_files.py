@@ -134,6 +134,8 @@ _DEPLOYMENT_RULES: Final = {
     "grace_is_shorter_than_rotation": "`grace_days` is less than `every_days`.",
     "rows_outlive_windows": "For each export of the topic, `rows_days` is at least the length of a window in days, plus the days "
     "for which it is published again, plus one.",
+    "exports_run_again_for_each_window": "`cron` starts an export at least twice before its next window ends, so that a window "
+    "that failed or had to wait is tried again.",
 }
 _DEPLOYMENT_INTRO: Final = """\
 `deployments/<stage>.toml` contains everything that a user decides; `lakeferry deploy --stage <stage>` deploys it. All mistakes

@@ -1,0 +1,65 @@
+"""Whether a window would be published again without events of its published file, because the table no longer has them."""
+
+from __future__ import annotations
+
+import attrs
+
+from exports.contract import Contract
+from glue_jobs.delivery.manifest import (
+    OF_WINDOW,
+    Manifest,
+    WindowResult,
+    counted,
+    deduplicate_key,
+    membership,
+    window_document,
+)
+from glue_jobs.errors import Blocked
+
+
+def accept_loss(current: Manifest | None, result: WindowResult, *, accept: bool) -> WindowResult:
+    """Return the result, with a sentence if it lacks events and that is accepted. Raises Blocked if it isn't."""
+    if current is None or current["content_sha256"] == result.stats.content_sha256:
+        return result
+    loss = find_loss(current, result)
+    if loss and not accept:
+        raise Blocked(
+            "EXP-EVENTS-LOST",
+            f"window {result.window.label}: the table no longer has some events of published generation {current['generation']}",
+            "The published file stays. Let Tableflow keep rows (rows_days) for longer than a window and restate_for_days "
+            "together. To publish without these events, run once with --accept-fewer-events true",
+        )
+    return attrs.evolve(result, accepted=result.accepted.with_loss(f"{loss} That was accepted.")) if loss else result
+
+
+def find_loss(current: Manifest, result: WindowResult) -> str | None:
+    """Return a sentence if events that the published generation counted are no longer in the table, or None.
+
+    In a table that only grows, a window never has fewer events than before, and its first offset in a partition never increases.
+    The two can't be compared if rows are replaced by key, if the counts were withheld, or if other events belong to the window
+    now. Nor can they if the window is applied after deduplication: the counts are then of the whole table, from which retention
+    may remove events of other windows. Offsets are those of events with a key, so they need the same deduplication key.
+    """
+    before, contract = current["rows"]["events"], result.contract
+    window = window_document(result.window, contract)
+    same_rules = current["membership"] == membership(contract) if "membership" in current else _same_version(current, contract)
+    is_same = same_rules and current["window"] == window
+    if before is None or result.table.upserts or not is_same or contract.window.filter_stage == "after_deduplication":
+        return None
+    fewer = sum(before[name] for name in OF_WINDOW) - result.events
+    firsts = {partition: ends["min"] for partition, ends in current["source"]["offsets"].items()}
+    same_key = current.get("deduplicate_key", deduplicate_key(contract)) == deduplicate_key(contract)
+    begins_later = same_key and any(
+        partition not in result.offsets or result.offsets[partition][0] > first for partition, first in firsts.items()
+    )
+    if fewer <= 0 and not begins_later:
+        return None
+    # The number of events of a group that is too small to be shown could be computed from the number of lost ones.
+    is_known = fewer > 0 and not result.counts["withheld"]
+    amount = counted(fewer, "event", "events") if is_known else "Some events"
+    verb = "is" if is_known and fewer == 1 else "are"
+    return f"{amount} of generation {current['generation']} {verb} no longer in the table."
+
+
+def _same_version(current: Manifest, contract: Contract) -> bool:
+    return bool(current["contract"]["version"] == contract.version)

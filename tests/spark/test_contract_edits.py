@@ -1,0 +1,152 @@
+"""A contract is edited after windows were published: no event may be in no file or in two, or be lost, without a word."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
+
+THINGS = topic_of(("n", "int"), ("other", {"type": "long", "logicalType": "timestamp-micros"}))
+LINES = [column("id"), column("n", "integer")]
+WEEKS = timedelta(days=7)
+NEXT = "2024-W11"
+LATER = AS_OF + WEEKS
+#: The next week's Monday, 02:00 UTC: in New York, it is still Sunday.
+BORDER = MONDAY + WEEKS + timedelta(hours=2)
+ACCEPT = ("--accept-window-change", "true")
+
+
+def thing(id_, at, n=1):
+    return {"id": id_, "at": at, "n": n, "other": at + timedelta(hours=12)}
+
+
+@pytest.fixture
+def published(lake):
+    """A lake in which the first week is published in UTC, and will not be restated when the next one ends."""
+    lake.commit(THINGS, thing("monday", MONDAY), thing("border", BORDER), thing("friday", BORDER + timedelta(days=4)))
+    assert lake.export(edited()).state() == "published"
+    return lake
+
+
+def edited(**changes):
+    window = {"restate_for_days": 0} | changes.pop("window", {})
+    return contract(*LINES, window=window, **changes)
+
+
+EDITS = {
+    "zone": {"window": {"zone": "America/New_York"}},
+    "zone to the east": {"window": {"zone": "Asia/Tokyo"}},
+    "event time": {"source": {"event_time": "other"}},
+    "stage": {"window": {"filter_stage": "after_deduplication"}},
+    "length": {"window": {"every": "day", "from": MONDAY.date() + timedelta(days=6)}},
+}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_that_moves_events_blocks_windows_beside_one_that_stays(published, edit):
+    before = published.read(published.keys(f"exports/things/manifests/{WEEK}")[0])
+    text = edited(**EDITS[edit], version=2)
+    run = published.export(text, as_of=LATER)
+    blocked = [window for window in run.record.windows if window["state"] == "blocked"]
+    assert {window["code"] for window in blocked} == {"EXP-WINDOW-CHANGED"}
+    reasons = " ".join(window["reason"] for window in blocked)
+    assert (WEEK in reasons, "restate_for_days" in blocked[0]["remedy"]) == (True, True)
+    assert any(key in reasons for key in ("window.zone", "source.event_time", "window.filter_stage", "window.every"))
+    if edit != "length":
+        assert published.published() == [WEEK]
+    assert published.read(published.keys(f"exports/things/manifests/{WEEK}")[0]) == before
+
+
+def test_a_gap_and_an_overlap_are_named(published):
+    west = published.export(edited(window={"zone": "America/New_York"}), as_of=LATER).window(NEXT)["reason"]
+    east = published.export(edited(window={"zone": "Asia/Tokyo"}), as_of=LATER).window(NEXT)["reason"]
+    assert "events from 2024-03-11T00:00:00+00:00 to 2024-03-11T04:00:00+00:00 are in neither file" in west
+    assert "events from 2024-03-10T15:00:00+00:00 to 2024-03-11T00:00:00+00:00 are in both files" in east
+
+
+def test_older_windows_that_are_published_again_fit(published):
+    """The event of the border is in exactly one file afterwards."""
+    text = edited(window={"zone": "America/New_York", "restate_for_days": 30})
+    run = published.export(text, as_of=LATER)
+    assert {window["state"] for window in run.record.windows} == {"published"}
+    assert (run.column("id", WEEK), run.column("id", NEXT)) == (["border"], ["friday"])
+    lasting = published.export(edited(window={"zone": "America/New_York"}), as_of=LATER + WEEKS)
+    assert lasting.state("2024-W12") == "published"
+
+
+def test_a_change_can_be_accepted_and_stays_accepted(published):
+    text = edited(window={"zone": "America/New_York", "restate_for_days": 5})
+    run = published.export(text, *ACCEPT, as_of=LATER)
+    assert run.column("id") == ["friday"], "the event of the border is in no file, which was accepted"
+    (note,) = run.manifest()["notes"]
+    assert (WEEK in note, "in neither file" in note, note in run.window()["notes"]) == (True, True, True)
+    assert WEEK.encode() in run.files("report")[0]
+    published.commit(THINGS, thing("late", BORDER + timedelta(days=5)))
+    again = published.export(text, as_of=LATER + timedelta(hours=1))
+    assert (again.state(), again.manifest()["notes"], again.column("id")) == ("published", [note], ["friday", "late"])
+
+
+def test_other_edits_do_not_block(published):
+    run = published.export(edited(title="Another", version=2, deduplicate={"key": ["n"]}), as_of=LATER)
+    assert run.state() == "published"
+
+
+def test_windows_that_are_blocked_keep_their_neighbours_from_being_published(published):
+    """The second week is published too, may be restated, and is beside the first one, which may not."""
+    published.export(edited(), as_of=LATER)
+    text = edited(window={"zone": "America/New_York", "restate_for_days": 10})
+    run = published.export(text, as_of=LATER + WEEKS)
+    states = {window["window"]: (window["state"], window["code"]) for window in run.record.windows}
+    assert states == {
+        "2024-W12": ("blocked", "EXP-WINDOW-CHANGED"),
+        NEXT: ("blocked", "EXP-WINDOW-CHANGED"),
+    }
+
+
+def test_an_older_contract_ends_the_run_before_anything_is_computed(lake):
+    lake.commit(THINGS, thing("a", MONDAY))
+    new, old = edited(version=2, window={"restate_for_days": 9}), edited(window={"restate_for_days": 9})
+    manifest = lake.export(new).manifest()
+    lake.commit(THINGS, thing("b", MONDAY))
+    run = lake.export(old)
+    assert (run.window()["code"], run.window()["exit_code"], run.record.state) == ("EXP-CONTRACT-OLDER", 2, "failed")
+    assert ("compute" in run.record.phases, run.manifest()) == (False, manifest)
+
+
+def test_an_older_contract_changes_no_kept_aggregate(lake):
+    lake.commit(THINGS, thing("a", MONDAY))
+    kept = {"no_persons_because": "Counts only.", "keep_as_table": True}
+    groups = [column("n", "integer"), column("things", "integer", measure="count(*)")]
+    assert lake.export(contract(*groups, aggregate=kept, version=2)).state() == "published"
+    table = f"lake.`{lake.target.aggregates_database}`.things"
+    before = lake.spark.table(table).collect()
+    lake.commit(THINGS, thing("b", MONDAY))
+    assert lake.export(contract(*groups, aggregate=kept)).window()["code"] == "EXP-CONTRACT-OLDER"
+    assert lake.spark.table(table).collect() == before
+
+
+def test_lost_events_are_found_after_another_version_and_an_accepted_loss_is_told(lake):
+    lake.commit(THINGS, *(thing(f"{n}", MONDAY, n) for n in range(10)))
+    lake.export(contract(*LINES))
+    lake.spark.sql(f"DELETE FROM lake.`{lake.target.database}`.things WHERE n >= 5")
+    second = contract(*LINES, version=2, title="Only the title is another.")
+    assert lake.export(second).window()["code"] == "EXP-EVENTS-LOST"
+    run = lake.export(second, "--accept-fewer-events", "true")
+    sentence = "5 events of generation 1 are no longer in the table. That was accepted."
+    assert (run.manifest()["notes"], run.window()["notes"]) == ([sentence], [sentence])
+    assert b"5 events of generation 1 are no longer in the table." in run.files("report")[0]
+    lake.commit(THINGS, thing("late", MONDAY))
+    assert lake.export(second).manifest()["notes"] == [sentence]
+
+
+def test_another_deduplication_key_loses_no_events(lake):
+    """The first event of a partition has no value in the new key."""
+    nullable = topic_of(("code", ["null", "string"], None))
+    events = [{"id": f"{n}", "at": MONDAY, "code": None if n < 3 else f"c{n}"} for n in range(9)]
+    lake.commit(nullable, *events)
+    lines, lenient = [column("id")], {"max_invalid_percent": 100}
+    lake.export(contract(*lines, source=lenient))
+    run = lake.export(contract(*lines, version=2, source=lenient, deduplicate={"key": ["code"]}))
+    assert (run.state(), run.manifest()["notes"]) == ("published", [])
