@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import attrs
 import boto3
@@ -75,7 +76,7 @@ def from_environment(environment: Mapping[str, str]) -> ExportTarget:
     missing = [VARIABLES[name] for name in ("bucket", "database") if not environment.get(VARIABLES[name])]
     if missing:
         raise CommandFailed("NO-BUCKET", f"{' and '.join(missing)} not set", "Set both, or neither to use the demo")
-    given = {name: environment[variable] for name, variable in VARIABLES.items() if environment.get(variable)}
+    given: dict[str, Any] = {name: environment[variable] for name, variable in VARIABLES.items() if environment.get(variable)}
     return ExportTarget(**given)
 
 
