@@ -32,7 +32,7 @@ def daily_contract(folder: Path) -> Path:
 def arguments(table: str, prefix: str, contract: Path = CONTRACT, as_of: str = "2026-01-26T06:00:00Z") -> list[str]:
     """Return the job's arguments. With the default of `as_of`, the contract delivers one week."""
     return [
-        *("--export", str(contract), "--as-of", as_of),
+        *("--export", str(contract), "--as-of", as_of, "--complete-until", as_of),
         *("--database", DATABASE, "--table", table),
         *("--bucket", TARGET, "--prefix", prefix),
         *("--pseudonym-secret", SECRET),
