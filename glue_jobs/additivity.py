@@ -45,7 +45,7 @@ _CONDITIONS: Final = frozenset(
     LessThan LessThanOrEqual Like LikeAll LikeAny Not NotLikeAll NotLikeAny Or RLike between
     """.split()
 )
-_NOT_A_SUM = "its measure is neither a sum or a count, nor one plus or minus another or scaled by a constant"
+_NOT_A_SUM = "its measure is not a sum or a count, nor one plus or minus another or scaled by a constant"
 _NO_AMOUNT = (
     "its expression gives a ratio or a position, such as an hour. If its values are amounts that may be "
     "added, write adds_up = true"

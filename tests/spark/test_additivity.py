@@ -114,7 +114,7 @@ def test_only_sums_and_counts_may_be_a_headline_or_the_height_of_a_chart(spark):
     found = refused(spark, text)
     wrong = range(len(SUMS), len(names))
     assert set(found) == {f"report.headline[{n}]" for n in wrong} | {f"report.chart[{n}].y" for n in wrong}
-    because = "does not add up: its measure is neither a sum or a count"
+    because = "does not add up: its measure is not a sum or a count"
     assert all(found[f"report.headline[{n}]"].startswith(f"m{n} {because}") for n in wrong)
 
 
