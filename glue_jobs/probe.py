@@ -10,7 +10,8 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib import metadata
 from typing import Any, Final
 
@@ -81,7 +82,7 @@ def look(args: Arguments) -> Iterator[Finding]:
     yield _checked("Spark starts", lambda: _release(start()))
     spark = session.activate(start())
     for name, check in _CHECKS.items():
-        yield _checked(name, lambda check=check: check(spark))
+        yield _checked(name, partial(check, spark))
     yield from _of_executors(spark, args)
     yield _checked("the table can be read", lambda: _table(spark, args))
 
@@ -147,7 +148,7 @@ def _iceberg(spark: SparkSession) -> tuple[bool, Any]:
     """Look for the Java classes that the job calls: Iceberg's for planned files, and Spark's parser."""
     jvm: Any = spark._jvm
     parser = type(jvm.org.apache.iceberg.ScanTaskParser).__name__
-    tree: Any = spark._jsparkSession.sessionState().sqlParser().parseExpression("a + 1")  # type: ignore[attr-defined]
+    tree: Any = spark._jsparkSession.sessionState().sqlParser().parseExpression("a + 1")
     return parser == "JavaClass" and "Add" in tree.toJSON(), jvm.org.apache.iceberg.IcebergBuild.fullVersion()
 
 
@@ -226,7 +227,7 @@ def _workers(spark: SparkSession, args: Arguments) -> list[dict[str, Any]]:
     region, bucket, names = connect(args.region).s3.meta.region_name, args.bucket, tuple(_sql_settings())
     tasks = 2 * spark.sparkContext.defaultParallelism
 
-    def look_from_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def look_from_task(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         for _ in batches:
             yield pa.RecordBatch.from_pydict({"seen": [json.dumps(_seen_by_worker(region, bucket, names))]})
 
