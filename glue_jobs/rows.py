@@ -129,7 +129,7 @@ class WindowQuery:
             "null_key": inside & null_key,
         }
         if not self._window_first:
-            in_window = ~invalid & source.in_window(self.contract, self.table, self.window)
+            in_window = ~invalid & self._event_time.is_inside(self.window)
             counts |= {"in_window": in_window, "null_key_in_window": in_window & null_key}
         totals = self._events_to_read().agg(*[F.count_if(condition).alias(name) for name, condition in counts.items()])
         return dict(totals.collect()[0].asDict())
