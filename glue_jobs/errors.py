@@ -202,7 +202,8 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "Give the job's role this permission (docs/reference/iam.md lists what it needs), then run again",
     ),
     (
-        r"botocore\.exceptions|ClientError|SdkClientException|S3Exception|GlueException",
+        r"botocore\.exceptions|ClientError|SdkClientException|S3Exception|GlueException"
+        r"|ConnectionClosedException|Premature end of Content-Length|SocketTimeoutException|SocketException",
         StorageProblem,
         "EXP-AWS-FAILED",
         "a read or a write in a task failed in AWS, even after retries",

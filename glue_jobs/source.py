@@ -246,9 +246,7 @@ def require_same_fields(paths: list[str], contract: Contract, table: PinnedTable
     _require_unambiguous(paths, table)
     read = [table_path(path, contract) for path in paths]
     inside = [field for field in table.fields for path in read if is_inside(field, path)]
-    problems = [f"{path} begins with $, as only the job's own columns do" for path in paths if path.startswith("$")]
-    problems += [problem for path in dict.fromkeys([*read, *inside]) if (problem := _replaced(path, contract, table))]
-    _require_none(problems, table)
+    _require_none([problem for path in dict.fromkeys([*read, *inside]) if (problem := _replaced(path, contract, table))], table)
 
 
 def _require_unambiguous(paths: list[str], table: PinnedTable) -> None:

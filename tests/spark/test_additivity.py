@@ -230,7 +230,7 @@ def test_the_next_window_is_compared_without_sums_of_averages(lake):
     lake.commit(THINGS, *EVENTS)
     text = contract(*AVERAGES, aggregate=NO_PERSONS, report={"headline": ["pieces"]}, window={"every": "day"})
     lake.commit(THINGS, *(event | {"id": f"{event['id']}b", "at": MONDAY.replace(day=5)} for event in EVENTS))
-    run = lake.export(text, as_of=MONDAY.replace(day=7))
+    run = lake.export(text, as_of=MONDAY.replace(day=6))
     assert run.manifest("2024-03-05")["previous_window"]["totals"] == {"pieces": "12"}
 
 

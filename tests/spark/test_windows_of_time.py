@@ -295,11 +295,11 @@ def committed(lake):
     return pin(connect(), lake.target.database, "things").appended_at
 
 
-def test_the_last_window_is_published_first_then_missed_ones_oldest_first(lake):
+def test_the_last_two_windows_are_published_first_then_missed_ones_oldest_first(lake):
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-3, -2, -1, 0)))
     rule = {"from": MONDAY.date() - 3 * WEEK_LENGTH, "restate_for_days": 0}
     run = lake.export(contract(*LINES, window=rule))
-    assert [window["window"] for window in run.record.windows] == [WEEK, "2024-W07", "2024-W08", "2024-W09"]
+    assert [window["window"] for window in run.record.windows] == ["2024-W09", WEEK, "2024-W07", "2024-W08"]
     assert (run.record.windows_left, run.manifest("2024-W08")["previous_window"]["window"]) == (0, "2024-W07")
     shown = [cell for label in ("2024-W07", "2024-W08", "2024-W09", WEEK) for cell in run.column("id", label)]
     assert shown == ["w-3", "w-2", "w-1", "w0"]
@@ -343,14 +343,14 @@ def test_a_run_begins_no_window_for_which_its_time_is_not_enough(lake):
         now[0] += timedelta(minutes=25) * (phase == "compute")
 
     first = lake.export(weeks, on_phase=work, clock=lambda: now[0])
-    assert [window["window"] for window in first.record.windows] == [WEEK, "2024-W07"]
+    assert [window["window"] for window in first.record.windows] == ["2024-W09", WEEK]
     assert (first.record.state, first.record.windows_left) == ("done", 2)
     assert [window["seconds"] for window in first.record.windows] == [1500, 1500]
     short = lake.export(weeks, "--time-limit-minutes", "26", on_phase=work, clock=lambda: now[0])
-    assert [window["window"] for window in short.record.windows] == ["2024-W08"], "a run begins its first window in any case"
+    assert [window["window"] for window in short.record.windows] == ["2024-W07"], "a run begins its first window in any case"
     assert short.record.windows_left == 1
     last = lake.export(weeks, on_phase=work, clock=lambda: now[0])
-    assert ([window["window"] for window in last.record.windows], last.record.windows_left) == (["2024-W09"], 0)
+    assert ([window["window"] for window in last.record.windows], last.record.windows_left) == (["2024-W08"], 0)
 
 
 def test_a_window_is_compared_with_windows_of_its_length_only(lake):
@@ -383,7 +383,7 @@ def test_blocked_windows_delay_no_other_window(lake):
     first, second = lake.export(text), lake.export(text)
     blocked = [("2024-W07", "blocked"), ("2024-W08", "blocked")]
     states = [(window["window"], window["state"]) for window in first.record.windows]
-    assert states == [(WEEK, "published"), *blocked, ("2024-W09", "published")]
+    assert states == [("2024-W09", "published"), (WEEK, "published"), *blocked]
     assert [(window["window"], window["state"]) for window in second.record.windows] == blocked
     assert (second.record.windows_left, second.record.state) == (0, "blocked")
 
