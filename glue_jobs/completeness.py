@@ -5,7 +5,8 @@ the window's end if the table has an event of the partition that Kafka received 
 nothing: while Tableflow loads a topic's history, every commit is of today.
 
 A partition that receives no events never has such an event. It counts as idle if the table has received other events, and none of
-this partition for an hour.
+this partition for an hour. That proves nothing while Tableflow loads a topic's history, one partition after the other, so the
+table's newest events must be as new as its commits.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ class Completeness:
             return "Whether they are idle is known one hour after the end at the earliest"
         if self._hour_before is None:
             return "No snapshot of an hour earlier shows whether they are idle"
-        active = [partition for partition in behind if partition not in self._idle]
-        return f"In the hour before, its events of Kafka partitions {_named(active)} changed" if active else ""
+        if active := [partition for partition in behind if partition not in self._idle]:
+            return f"In the hour before, its events of Kafka partitions {_named(active)} changed"
+        return "" if self._is_current else "Kafka received none of its events in the hour before, so it may still load older ones"
 
     def _has_passed(self, partition: int, window: Window) -> bool:
         return partition in self._newest and self._newest[partition] >= to_micros(window.end)
@@ -115,6 +117,13 @@ class Completeness:
         before, now = map(self._highest_offsets, (self._hour_before, self._now))
         return [partition for partition in self._behind_last_window if before.get(partition) == now.get(partition)]
 
+    @cached_property
+    def _is_current(self) -> bool:
+        """Return whether the table has events that Kafka received in the hour before it last received events."""
+        since = self.query.table.appended_at - _IDLE_AFTER
+        partitions = list(range(self._count))
+        return bool(self._greatest(TIMESTAMP, self._now, partitions, since=since, enough=to_micros(since)))
+
     @property
     def _now(self) -> Snapshot:
         table = self.query.table
@@ -133,7 +142,8 @@ class Completeness:
     ) -> dict[int, int]:
         """Return the greatest value of a column by partition, or any that is `enough`, of events that Kafka received since then.
 
-        The statistics of files decide where a file has events of one partition and none is deleted. A query decides elsewhere.
+        The statistics of files decide where a file has events of one partition and none is deleted. A query decides elsewhere. A
+        time after the table's last commit is of a clock that is wrong, and doesn't count.
         """
         if not partitions:
             return {}
@@ -141,7 +151,8 @@ class Completeness:
         undecided: set[int] = set()
         for file in list_partition_files(self.query.events, self.query.table, snapshot.id, partitions, since=since):
             upper = (file.received if name == TIMESTAMP else file.offset)[1]
-            if snapshot.has_deletes or file.only_partition is None or upper is None:
+            is_wrong = name == TIMESTAMP and upper is not None and upper > self._last_possible
+            if snapshot.has_deletes or file.only_partition is None or upper is None or is_wrong:
                 undecided.update(filter(file.may_have, partitions))
             elif since is None or upper >= to_micros(since):
                 greatest[file.only_partition] = max(upper, greatest.get(file.only_partition, upper))
@@ -149,11 +160,17 @@ class Completeness:
             undecided -= {partition for partition, value in greatest.items() if value >= enough}
         return greatest | (self._query(name, snapshot, sorted(undecided), since) if undecided else {})
 
+    @property
+    def _last_possible(self) -> int:
+        return to_micros(self.query.table.committed_at)
+
     def _query(self, name: str, snapshot: Snapshot, partitions: list[int], since: datetime | None) -> dict[int, int]:
         table = attrs.evolve(self.query.table, snapshot_id=snapshot.id)
         events = source.events(self.query.spark, table).filter(F.col(PARTITION).isin(partitions))
         if since is not None:
             events = events.filter(F.col(TIMESTAMP) >= source.instant(since))
+        if name == TIMESTAMP:
+            events = events.filter(F.col(TIMESTAMP) <= source.instant(self.query.table.committed_at))
         column = F.col(name)
         value = F.unix_micros(column.cast("timestamp")) if name == TIMESTAMP else column
         rows = events.groupBy(PARTITION).agg(F.max(value).alias("greatest")).collect()

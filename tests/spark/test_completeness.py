@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import attrs
 import pytest
@@ -48,6 +48,13 @@ def age(lake, by):
     for entry in [*metadata["snapshots"], *metadata["snapshot-log"], *metadata["metadata-log"]]:
         entry["timestamp-ms"] -= by // timedelta(milliseconds=1)
     lake.s3.put_object(Bucket=lake.target.bucket, Key=key, Body=json.dumps(metadata).encode())
+
+
+def settle(lake, received):
+    """Make all snapshots older, so that the last commit was soon after Kafka received its events, then."""
+    table = lake.flow.catalog.load_table((lake.target.database, "things"))
+    committed_at = datetime.fromtimestamp(table.current_snapshot().timestamp_ms / 1000, UTC)
+    age(lake, committed_at - received - timedelta(minutes=5))
 
 
 def export(lake, *words, **changes):
@@ -161,6 +168,7 @@ def test_a_partition_is_idle_if_the_table_has_received_none_of_its_events_for_an
     assert "No snapshot of an hour earlier" in unknown.window()["reason"]
     age(loading, 2 * HOUR)
     add(loading, AFTER + HOUR, 0)
+    settle(loading, AFTER + HOUR)
     run = export(loading, *PARTITIONS)
     assert (run.state(), run.column("id")) == ("published", ["0-0400-0", "1-0400-0", "2-0400-0"])
 
@@ -179,14 +187,37 @@ def test_a_partition_whose_events_came_within_the_hour_is_not_idle(loading, layo
     assert "events of Kafka partitions 2 changed" in run.window()["reason"]
     age(loading, 2 * HOUR)
     add(loading, AFTER + HOUR, 1, mode=mode)
+    settle(loading, AFTER + HOUR)
     assert export(loading, *PARTITIONS).state() == "published"
 
 
 def test_a_partition_without_events_counts_as_soon_as_the_number_of_partitions_is_known(loading):
     add(loading, MONDAY, 0, 1)
     age(loading, 2 * HOUR)
-    add(loading, AFTER, 0)
+    add(loading, AFTER + HOUR, 0)
+    settle(loading, AFTER + HOUR)
     assert export(loading, *PARTITIONS).state() == "published", "partitions 1 and 2 are idle"
+
+
+@pytest.mark.parametrize("layout", ["files of one partition", "files of several partitions", "upsert"])
+def test_no_partition_is_idle_while_the_table_still_loads_a_history(loading, layout):
+    """Tableflow loads one partition after the other, and for each it takes hours."""
+    mode, files = ("upsert" if layout == "upsert" else "append"), (1 if "several" in layout else None)
+    add(loading, MONDAY, 0, 1, 2, mode=mode, files=files)
+    age(loading, 2 * HOUR)
+    add(loading, AFTER, 0, mode=mode)
+    run = export(loading, *PARTITIONS)
+    assert_waits_for(run, 1, 2)
+    assert "may still load older ones" in run.window()["reason"]
+
+
+@pytest.mark.parametrize("files", [None, 1], ids=["files of one partition", "files of several partitions"])
+def test_the_time_of_a_clock_that_is_years_ahead_proves_nothing(loading, files):
+    half_of_each(loading)
+    add(loading, datetime(2124, 3, 4, tzinfo=UTC), 0, 1, 2, files=files)
+    assert_waits_for(export(loading, *PARTITIONS), 0, 1, 2)
+    add(loading, AFTER, 0, 1, 2, files=files)
+    assert export(loading, *PARTITIONS).state() == "published"
 
 
 def test_somebody_can_state_that_the_table_is_complete(loading):
@@ -204,7 +235,8 @@ def test_what_was_known_when_a_window_was_published_stays_known(loading):
     """A late event changes the window although nothing shows any more that partition 2 was idle."""
     add(loading, MONDAY, 0, 1, 2)
     age(loading, 2 * HOUR)
-    add(loading, AFTER, 0, 1)
+    add(loading, AFTER + HOUR, 0, 1)
+    settle(loading, AFTER + HOUR)
     assert export(loading, *PARTITIONS).state() == "published"
     late = {"id": "late", "at": MONDAY, "n": 1}
     loading.commit(THINGS, late, at=AFTER + HOUR, keys=[KEYS[0]])

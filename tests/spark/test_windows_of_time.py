@@ -275,7 +275,7 @@ def test_a_commit_soon_after_the_windows_end_has_to_hold_newer_events_of_every_p
     behind = lake.export(day_that_ends(end, "soon"), as_of=end)
     assert (behind.state(), behind.record.state) == ("incomplete", "done")
     assert "Kafka partitions 0, 1, 2 received" in behind.window()["reason"]
-    newer = {"at": end + timedelta(minutes=1)}
+    newer = {"at": end}
     lake.commit(THINGS, thing("newer", 1), keys=[one_of[1]], **newer)
     assert "Kafka partitions 0, 2 received" in lake.export(day_that_ends(end, "soon"), as_of=end).window()["reason"]
     shown = lake.export(day_that_ends(end, "shown", on_incomplete_source="publish"), as_of=end)
