@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import attrs
 
-from exports.contract import Contract
 from glue_jobs.delivery.manifest import (
     OF_WINDOW,
     Manifest,
@@ -35,24 +34,23 @@ def accept_loss(current: Manifest | None, result: WindowResult, *, accept: bool)
 def find_loss(current: Manifest, result: WindowResult) -> str | None:
     """Return a sentence if events that the published generation counted are no longer in the table, or None.
 
-    In a table that only grows, a window never has fewer events than before, and its first offset in a partition never increases.
+    In a table that only grows, a window never has fewer events than before, its first offset in a partition never increases, and
+    its last one never decreases.
     The two can't be compared if rows are replaced by key, if the counts were withheld, or if other events belong to the window
     now. Nor can they if the window is applied after deduplication: the counts are then of the whole table, from which retention
     may remove events of other windows. Offsets are those of events with a key, so they need the same deduplication key.
     """
     before, contract = current["rows"]["events"], result.contract
-    window = window_document(result.window, contract)
-    same_rules = current["membership"] == membership(contract) if "membership" in current else _same_version(current, contract)
-    is_same = same_rules and current["window"] == window
-    if before is None or result.table.upserts or not is_same or contract.window.filter_stage == "after_deduplication":
+    if before is None or result.table.upserts or contract.window.filter_stage == "after_deduplication":
+        return None
+    if not _has_same_rules(current, result):
         return None
     fewer = sum(before[name] for name in OF_WINDOW) - result.events
-    firsts = {partition: ends["min"] for partition, ends in current["source"]["offsets"].items()}
     same_key = current.get("deduplicate_key", deduplicate_key(contract)) == deduplicate_key(contract)
-    begins_later = same_key and any(
-        partition not in result.offsets or result.offsets[partition][0] > first for partition, first in firsts.items()
+    lacks_ends = same_key and any(
+        not _spans(result.offsets.get(partition), ends) for partition, ends in current["source"]["offsets"].items()
     )
-    if fewer <= 0 and not begins_later:
+    if fewer <= 0 and not lacks_ends:
         return None
     # The number of events of a group that is too small to be shown could be computed from the number of lost ones.
     is_known = fewer > 0 and not result.counts["withheld"]
@@ -61,5 +59,23 @@ def find_loss(current: Manifest, result: WindowResult) -> str | None:
     return f"{amount} of generation {current['generation']} {verb} no longer in the table."
 
 
-def _same_version(current: Manifest, contract: Contract) -> bool:
-    return bool(current["contract"]["version"] == contract.version)
+def _spans(offsets: list[int] | None, before: dict[str, int]) -> bool:
+    """Return whether the lowest and the highest offset of a partition are at least as far apart as they were."""
+    return offsets is not None and offsets[0] <= before["min"] and offsets[1] >= before["max"]
+
+
+def _has_same_rules(current: Manifest, result: WindowResult) -> bool:
+    """Return whether the same events of the table belong to the window as when `current` was published."""
+    contract, window = result.contract, window_document(result.window, result.contract)
+    if "membership" not in current:
+        return bool(current["contract"]["version"] == contract.version and current["window"] == window)
+    if any(current["window"][name] != window[name] for name in ("label", "start", "end")):
+        return False
+    before, now = current["membership"], membership(contract)
+    first_day = min(result.window.first_day, result.window.start.date()).isoformat()
+    first_valid = {rules.get("source.min_event_date") or "" for rules in (before, now)}
+    if len(first_valid) > 1 and max(first_valid) > first_day:
+        return False
+    # Zones in which the window has the same start and end give it the same events.
+    decided: dict[str, None] = {"source.min_event_date": None, "window.zone": None}
+    return bool(before | decided == now | decided)

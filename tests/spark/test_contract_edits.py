@@ -7,6 +7,8 @@ from datetime import timedelta
 import pytest
 from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
+from simulators.tableflow.kafka import partition_of
+
 THINGS = topic_of(("n", "int"), ("other", {"type": "long", "logicalType": "timestamp-micros"}))
 LINES = [column("id"), column("n", "integer")]
 WEEKS = timedelta(days=7)
@@ -139,6 +141,32 @@ def test_lost_events_are_found_after_another_version_and_an_accepted_loss_is_tol
     assert b"5 events of generation 1 are no longer in the table." in run.files("report")[0]
     lake.commit(THINGS, thing("late", MONDAY))
     assert lake.export(second).manifest()["notes"] == [sentence]
+
+
+def test_lost_events_are_found_although_late_ones_replace_their_number(lake):
+    """The newest events of one partition are gone, and as many late ones of another have come."""
+    one, other = (b"%d" % next(n for n in range(20) if partition_of(b"%d" % n, 3) == partition) for partition in (0, 1))
+    lake.commit(THINGS, *(thing(f"{n}", MONDAY, n) for n in range(6)), keys=[one] * 6)
+    lake.export(contract(*LINES))
+    lake.spark.sql(f"DELETE FROM lake.`{lake.target.database}`.things WHERE n >= 3")
+    lake.commit(THINGS, *(thing(f"late {n}", MONDAY, n) for n in range(3)), keys=[other] * 3)
+    assert lake.export(contract(*LINES)).window()["code"] == "EXP-EVENTS-LOST"
+
+
+@pytest.mark.parametrize("edit", [{"window": {"zone": "Etc/UTC"}}, {"source": {"min_event_date": MONDAY.date()}}], ids=str)
+def test_lost_events_are_found_after_an_edit_that_moves_none(lake, edit):
+    lake.commit(THINGS, *(thing(f"{n}", MONDAY, n) for n in range(10)))
+    lake.export(contract(*LINES))
+    lake.spark.sql(f"DELETE FROM lake.`{lake.target.database}`.things WHERE n >= 5")
+    assert lake.export(contract(*LINES, version=2, **edit)).window()["code"] == "EXP-EVENTS-LOST"
+
+
+def test_an_edit_that_takes_events_from_the_window_loses_none(lake):
+    lake.commit(THINGS, thing("a", MONDAY), thing("b", MONDAY + timedelta(days=1)))
+    lake.export(contract(*LINES))
+    later = {"min_event_date": MONDAY.date() + timedelta(days=1)}
+    run = lake.export(contract(*LINES, version=2, source=later | {"max_invalid_percent": 50}))
+    assert run.column("id") == ["b"]
 
 
 def test_another_deduplication_key_loses_no_events(lake):
