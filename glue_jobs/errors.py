@@ -128,7 +128,8 @@ _KNOWN: tuple[tuple[str, type[ExportError], str, str, str], ...] = (
         "expression such as if(due between DATE '0001-01-01' and DATE '9999-12-31', due, null)",
     ),
     (
-        r"ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CAST_OVERFLOW|cannot be represented as Decimal|Division impossible",
+        r"ARITHMETIC_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CAST_OVERFLOW|cannot be represented as Decimal|Division impossible"
+        r"|java\.lang\.ArithmeticException: (Overflow|Rounding necessary)",  # of timestamp_seconds() with a decimal
         DataProblem,
         "EXP-OVERFLOW",
         "a number is too large for its type",
