@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import attrs
 
@@ -15,6 +16,14 @@ from exports.avro_schema import Type
 from exports.personal import Finding
 from exports.topic_schema import BadSchema, Field, TopicSchema
 from exports.topic_schema import load as load_schema
+
+_COMMENT: Final = re.compile(r"--[^\n]*|/\*(?:(?!\*/).)*\*/", re.DOTALL)
+#: The names of tables that any part of a statement fills or creates: `table`, or catalog.database.table.
+_FILLED: Final = re.compile(
+    r"\b(?:INTO|OVERWRITE|(?:CREATE|REPLACE)\s+(?:\w+\s+){0,3}?TABLE)\s+(?:TABLE\s+)?(?:IF\s+NOT\s+EXISTS\s+)?"
+    r"(?:(?:`[^`]+`|\w+)\s*\.\s*){0,2}(?:`([^`]+)`|(\w+))",
+    re.IGNORECASE,
+)
 
 
 def with_origins(schema: TopicSchema, sources: Sources, deployment: Deployment | None = None) -> TopicSchema:
@@ -39,6 +48,13 @@ def _statements(sources: Sources, names: Iterable[str]) -> dict[str, StatementTe
         except Missing:
             continue
     return found
+
+
+def _may_fill(text: StatementText, topic: str) -> bool:
+    """Return whether a statement fills the topic without a plain CREATE TABLE, as one of a statement set does."""
+    if topic == text.inserts_into:
+        return True
+    return topic != text.table and topic in {quoted or plain for quoted, plain in _FILLED.findall(_COMMENT.sub(" ", text.create))}
 
 
 @attrs.frozen
@@ -67,7 +83,7 @@ class FlinkOrigins:
 
     def _writers(self, topic: str) -> dict[str, StatementText]:
         """Return the statements that write the topic. One that only creates a table doesn't, if another inserts into it."""
-        inserting = {name: text for name, text in self.statements.items() if text.inserts_into == topic}
+        inserting = {name: text for name, text in self.statements.items() if _may_fill(text, topic)}
         creating = {name: text for name, text in self.statements.items() if text.table == topic}
         return inserting | {name: text for name, text in creating.items() if not inserting or lineage.has_query(text.create)}
 

@@ -84,9 +84,14 @@ def origins(create: str, columns: Callable[[str], list[str] | None]) -> dict[str
         raise Unknown(f"its query can't be read ({type(error).__name__})") from None
     if names is None:
         return found
-    if len(names) != len(found):
+    if len(names) != len(found) or (_creates(create) and set(names) != set(found)):
         raise Unknown("its list of columns doesn't match its query")
-    return dict(zip(names, found.values(), strict=True))
+    # In Flink, the list of a CREATE TABLE only changes the order of the query's columns.
+    return found if _creates(create) else dict(zip(names, found.values(), strict=True))
+
+
+def _creates(create: str) -> bool:
+    return sqlglot.tokenize(create, read=_DIALECT)[0].token_type is TokenType.CREATE
 
 
 def has_query(create: str) -> bool:

@@ -120,7 +120,8 @@ def test_a_query_that_cannot_be_followed_is_unknown(query):
     ("statement", "names"),
     [
         ("INSERT INTO made (a, b) SELECT userid, price FROM stock_trades", {"a": "userid", "b": "price"}),
-        ("CREATE TABLE made (a, b) AS SELECT userid, price FROM stock_trades", {"a": "userid", "b": "price"}),
+        ("CREATE TABLE made (price, userid) AS SELECT userid, price FROM stock_trades", {"userid": "userid", "price": "price"}),
+        ("CREATE TABLE made (a, b) AS SELECT userid AS b, price AS a FROM stock_trades", {"b": "userid", "a": "price"}),
         ("CREATE TABLE made DISTRIBUTED BY (`userid`) INTO 3 BUCKETS AS SELECT userid FROM stock_trades", {"userid": "userid"}),
         ("INSERT INTO made (a) WITH x AS (SELECT userid FROM stock_trades) SELECT * FROM x", {"a": "userid"}),
     ],
@@ -137,6 +138,7 @@ def test_columns_have_the_names_that_the_statement_lists(statement, names):
         "CREATE TABLE made (a STRING) WITH ('connector' = 'faker')",
         "EXECUTE STATEMENT SET BEGIN INSERT INTO made (a) SELECT userid FROM stock_trades; END",
         "CREATE TABLE made (a) AS SELECT userid, price FROM stock_trades",
+        "CREATE TABLE made (a, b) AS SELECT userid, price FROM stock_trades",
         "CREATE TABLE made AS SELECT 'unfinished",
         "",
     ],
@@ -234,6 +236,31 @@ def test_a_table_that_one_statement_creates_and_another_fills(tmp_path):
         fills="INSERT INTO made (x, y) SELECT userid, symbol FROM stock_trades",
     )
     assert personal(avro("made", "x", "y"), "made", sources).keys() == {"x"}
+
+
+INSERTS = "INSERT INTO made (x, y) SELECT userid, symbol FROM stock_trades"
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        f"EXECUTE STATEMENT SET BEGIN {INSERTS}; {INSERTS.replace('made', 'other')}; END;",
+        f"{INSERTS.replace('made', 'other')}; {INSERTS.replace('made', '`c`.`d`.`made`')};",
+        f"SET 'sql.state-ttl' = '1 d';\n{INSERTS};",
+        "WITH t AS (SELECT * FROM stock_trades) INSERT INTO made (x, y) SELECT userid, symbol FROM t",
+        INSERTS.replace("INTO", "INTO TABLE"),
+        INSERTS.replace("INTO", "/* all of it */ INTO"),
+        "CREATE OR REPLACE TABLE made AS SELECT userid AS x, symbol AS y FROM stock_trades",
+        "CREATE MATERIALIZED TABLE made AS SELECT userid AS x, symbol AS y FROM stock_trades",
+    ],
+)
+def test_a_topic_that_a_statement_of_any_form_fills_has_the_personal_fields(tmp_path, create):
+    assert "x" in personal(avro("made", "x", "y"), "made", project(tmp_path, other=create))
+
+
+def test_a_topic_that_a_statement_only_reads_or_mentions_is_as_its_schema_says(tmp_path):
+    create = f"-- {INSERTS}\n{INSERTS.replace('stock_trades', 'made').replace('INTO made', 'INTO other')}"
+    assert personal(avro("made", "userid_count", "y"), "made", project(tmp_path, other=create)) == {}
 
 
 def test_a_topic_that_no_statement_writes_is_as_its_schema_says(tmp_path):
