@@ -74,6 +74,21 @@ def _own_name(path: str) -> str:
     return re.sub(r"(\[\]|\{(key)?\})+$", "", path).rpartition(".")[2]
 
 
+def _without_branch(path: str, known: Mapping[str, SchemaField]) -> str:
+    """Return the path of the union that the field is a branch of, or the path itself.
+
+    The name of a union says what its values are, whichever branch they have.
+    """
+    outer = parent_of(path)
+    return outer if outer in known and known[outer].kind == "union" else path
+
+
+def _record_names(path: str, known: Mapping[str, SchemaField]) -> tuple[str, str]:
+    """Return the names that say what the record, array or map at the path describes."""
+    record = known[path].record if path in known else ""
+    return _own_name(_without_branch(path, known)), record.rpartition(".")[2]
+
+
 def _why_personal(
     field: SchemaField,
     known: Mapping[str, SchemaField],
@@ -81,7 +96,7 @@ def _why_personal(
 ) -> str | None:
     if field.tagged:
         return "it has the tag PII"
-    name = "_".join(split_words(_own_name(field.path)))
+    name = "_".join(split_words(_own_name(_without_branch(field.path, known))))
     if field.kind in _NEVER_BY_NAME:
         return None
     if word := _personal_word(name, field.kind):
@@ -179,10 +194,9 @@ def _context(path: str, known: Mapping[str, SchemaField], topics: tuple[str, str
     """Return whether the nearest record that says what it describes is about a `person` or an `address`, and its name."""
     outer = parent_of(path)
     while outer:
-        record = known[outer].record if outer in known else ""
-        subject, is_clear = _subject((_own_name(outer), record.rpartition(".")[2]))
+        subject, is_clear = _subject(_record_names(outer, known))
         if subject or is_clear:
-            return (subject, _own_name(outer)) if subject else None
+            return (subject, _own_name(_without_branch(outer, known))) if subject else None
         outer = parent_of(outer)
     # A topic called deliveries has events, not addresses.
     subject, _ = _subject(topics, words.ADDRESSES)
@@ -251,12 +265,13 @@ def _personal_record(
     path: str, known: Mapping[str, SchemaField], found: Mapping[str, Finding], topics: tuple[str, str]
 ) -> tuple[str, str] | None:
     """Return the name of the nearest record around the text that has a personal field, and that field."""
+    path = _without_branch(path, known)
     outer = parent_of(path)
     name = "_".join(split_words(_own_name(path)))
     while outer:
         is_record = outer in known and known[outer].kind == "record"
         if is_record and (beside := _personal_part(outer, known, found)):
-            subject, is_clear = _subject((_own_name(outer), known[outer].record.rpartition(".")[2]))
+            subject, is_clear = _subject(_record_names(outer, known))
             if is_clear or subject or _may_hold_anything(name) or _is_person(topics):
                 return outer, beside
         outer = parent_of(outer)
@@ -272,7 +287,7 @@ def _personal_part(record: str, known: Mapping[str, SchemaField], found: Mapping
     own = next((path for path in found if _record_of(path, known) == record), None)
     if own or not record:
         return own
-    subject, _ = _subject((_own_name(record), known[record].record.rpartition(".")[2]))
+    subject, _ = _subject(_record_names(record, known))
     inside = (path for path in found if path.startswith((f"{record}.", f"{record}[]", f"{record}{{}}")))
     return next(inside, None) if subject == "person" else None
 

@@ -258,3 +258,22 @@ def test_the_reason_is_a_sentence_about_the_field():
         "email": "its name has the word email",
         "user_id": "its name says whose it is",
     }
+
+
+def test_the_name_of_a_union_is_that_of_its_values():
+    buyer = ["null", record("Retail", name="string", id="int"), record("Firm", title="string")]
+    whole = record(
+        "Event",
+        customer=["null", "string", "long"],
+        buyers={"type": "array", "items": buyer},
+        address=["null", record("German", city="string"), record("American", city="string")],
+        note=["null", "string", "long"],
+        status=["null", "string", "long"],
+    )
+    assert found(whole).keys() == {
+        "customer.string",
+        "buyers[].Retail.name",
+        "buyers[].Retail.id",
+        *("address", "address.German", "address.German.city", "address.American", "address.American.city"),
+        "note.string",
+    }
