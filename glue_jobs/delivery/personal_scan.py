@@ -25,9 +25,13 @@ _SAMPLE: Final = 1_000
 #: What every telephone number, IBAN and card number contains: seven digits, at most six other signs between
 #: two of them.
 _DIGITS: Final = "[0-9]" + 6 * "[^0-9]{0,6}[0-9]"
-#: Full-width letters, digits and signs, which mail programs and telephones accept, begin with one of these
-#: bytes in UTF-8.
-_FULL_WIDTH: Final = (b"\xef\xbc", b"\xef\xbd", b"\xef\xb9")
+#: Signs that nobody sees: soft hyphens, spaces without width, marks of direction.
+_INVISIBLE: Final = "\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202c\u2060\u2066\u2067\u2068\u2069\ufeff"
+#: Spaces and hyphens that look like the usual ones. NFKC makes some of them the usual ones.
+_LOOK_ALIKE: Final = "\u2002\u2003\u2005\u2007\u2008\u2009\u200a\u202f\u3000\u2010\u2011"
+#: What is in a block with spellings that are made plain before the search. Full-width letters, digits and signs, which
+#: mail programs and telephones accept, begin with one of three pairs of bytes in UTF-8.
+_UNUSUAL: Final = (b"\xef\xbc", b"\xef\xbd", b"\xef\xb9", *(sign.encode() for sign in _INVISIBLE + _LOOK_ALIKE))
 #: No value that the search knows is shorter, in bytes: `a@b.co`.
 _SHORTEST: Final = 6
 #: Of numbers with a card's length and first digits, one in ten has the right check digit by chance. Above
@@ -35,7 +39,7 @@ _SHORTEST: Final = 6
 _BY_CHANCE: Final = 0.3
 #: With fewer candidates, each number with the right check digit counts.
 _ENOUGH: Final = 20
-#: Integers below this have fewer digits than a card number.
+#: Numbers below this have fewer digits than a card number.
 _SMALLEST_CARD: Final = 10**13
 
 _WORD: Final = r"\pL\pN_"  # RE2's \w is ASCII; Python's isn't
@@ -64,6 +68,8 @@ _NATIONAL: Final = (
     # (212) 555-0123, 212-555-0123, 212.555.0123
     rf"\([2-9][0-9]{{2}}\){_GAP}?[0-9]{{3}}[ .-][0-9]{{4}}",
     r"[2-9][0-9]{2}(?:-[0-9]{3}-|\.[0-9]{3}\.)[0-9]{4}",
+    # 1-212-555-0123, 1 212 555 0123
+    rf"1(?:{_GAP}|[.-])[2-9][0-9]{{2}}(?:{_GAP}|[.-])[0-9]{{3}}(?:{_GAP}|[.-])[0-9]{{4}}",
     # 347 123 4567, 612 34 56 78, 91 123 45 67
     rf"3[0-9]{{2}}{_GAP}[0-9]{{3}}{_GAP}[0-9]{{4}}",
     rf"[5-9][0-9]{{2}}(?:{_GAP}[0-9]{{2}}){{3}}",
@@ -238,14 +244,14 @@ class PersonalScan:
 
     def add(self, block: bytes, table: pa.Table) -> None:
         """Search a block. `table` has its columns."""
-        is_wide = _has_any(block, _FULL_WIDTH)
+        is_unusual = _has_any(block, _UNUSUAL)
         possible = tuple(one for one in _DETECTORS if not one.markers or _has_any(block, one.markers))
         for column in self.contract.columns:
             if column.type == "text" and not _is_hashed(column):
-                values = pc.utf8_normalize(table[column.name], "NFKC") if is_wide else table[column.name]
+                values = _plain(table[column.name]) if is_unusual else table[column.name]
                 self._search_texts(column, values, possible)
-            elif column.type == "integer" and CARD not in _excused(column):
-                self._search_integers(column, table[column.name])
+            elif column.numeric and CARD not in _excused(column):
+                self._search_numbers(column, table[column.name])
 
     def found(self) -> dict[str, int]:
         """Return the number of rows for each column and kind of value."""
@@ -267,10 +273,13 @@ class PersonalScan:
         if CARD not in excused:
             self._count_cards(column, numbers)
 
-    def _search_integers(self, column: Column, values: pa.ChunkedArray) -> None:
+    def _search_numbers(self, column: Column, values: pa.ChunkedArray) -> None:
         greatest = pc.max(values).as_py()
         if greatest is not None and greatest >= _SMALLEST_CARD:
-            self._count_cards(column, _counted(values.filter(pc.greater_equal(values, _SMALLEST_CARD)).cast(pa.string())))
+            smallest = pa.scalar(type(greatest)(_SMALLEST_CARD), values.type)
+            large = values.filter(pc.greater_equal(values, smallest))
+            texts = pc.replace_substring_regex(large.cast(pa.string()), r"\.0+$", "")
+            self._count_cards(column, _counted(texts.filter(pc.invert(pc.match_substring(texts, ".")))))
 
     def _count_cards(self, column: Column, texts: pa.Table) -> None:
         candidates = texts.filter(pc.match_substring_regex(texts["values"], _CARD))
@@ -282,6 +291,12 @@ class PersonalScan:
 def _has_any(block: bytes, signs: tuple[bytes, ...]) -> bool:
     # A search for one byte takes a fraction of the time of a search for several.
     return any(sign[:1] in block and sign in block for sign in signs)
+
+
+def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the texts with the usual letters, digits, spaces and hyphens, and without signs that nobody sees."""
+    visible = pc.replace_substring_regex(pc.utf8_normalize(values, "NFKC"), f"[{_INVISIBLE}]", "")
+    return pc.replace_substring_regex(visible, "\u2010", "-")
 
 
 def require_patterns(contract: Contract) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 import samples
 
-from exports.contract import Contract
+from exports.contract import Contract, decimal_type
 from glue_jobs.delivery.personal_scan import PersonalScan, require_patterns
 from glue_jobs.errors import BadInput
 
@@ -21,7 +22,8 @@ def contract(type_: str = "text", more: str = "", patterns: str = "") -> Contrac
 
 def scan(of: Contract, *blocks: list) -> dict[str, int]:
     search = PersonalScan(of)
-    kind = pa.int64() if of.columns[1].type == "integer" else pa.string()
+    size = decimal_type(of.columns[1].type)
+    kind = pa.decimal128(*size) if size else {"integer": pa.int64()}.get(of.columns[1].type, pa.string())
     for values in blocks:
         ids = pa.chunked_array([pa.array(range(len(values)), pa.int64())])
         table = pa.table({"id": ids, "note": pa.chunked_array([pa.array(values, kind)])})
@@ -40,6 +42,7 @@ PHONES = """
     Tel.: 0301234567|Telefon: 1234567|handy 015123456789|(212) 555-0123|212-555-0123|347 123 4567|612 34 56 78|91 123 45 67
     Mobil: 0171-1234567|Fax (089) 12 34 56|０１５１ ２３４５６７８９|00 44 20 7946 0958|tél. 0612345678|+49 (0)151 23456789
     0151/23456789|0171 - 1234567|+33 6 12 34 56 78|ring 0151 23456789 at night|＋49 151 23456789|kom. 01.02.2024, 0151 23456789
+    1-212-555-0123|1 212 555 0123|call 1.212.555.0123
 """
 IBANS = """
     DE89370400440532013000|DE89 3704 0044 0532 0130 00|iban:GB29NWBK60161331926819|FR14 2004 1010 0505 0001 3M02 606
@@ -66,6 +69,24 @@ HARMLESS = """
 """
 
 
+#: Spellings with spaces and hyphens that look like the usual ones, and with signs that nobody sees.
+LOOK_ALIKES = {
+    "kim@\u200bexample.com": "an e-mail address",
+    "k\u00adim@exam\u00adple.com": "an e-mail address",
+    "+49\u2009151\u200923456789": "a telephone number",
+    "+49\u2007151\u200723456789": "a telephone number",
+    "+49\u2011151\u201123456789": "a telephone number",
+    "030\u20111234567": "a telephone number",
+    "0151\u200b 23456789": "a telephone number",
+    "\u202a+49 151 23456789\u202c": "a telephone number",
+    "DE89\u200937040044\u20090532013000": "an IBAN",
+    "DE8937\u200b0400440532013000": "an IBAN",
+    "4111\u202f1111\u202f1111\u202f1111": "a card number",
+    "4111\u20111111\u20111111\u20111111": "a card number",
+    "41111111\u200b11111111": "a card number",
+}
+
+
 def listed(text: str) -> list[str]:
     return [value.strip() for line in text.strip().splitlines() for value in line.split("|")]
 
@@ -75,6 +96,12 @@ def test_personal_values_are_found_in_every_usual_spelling(what, text):
     found = scan(contract(), [text, "harmless", None, text])
     assert found[f"note: {what}"] == 2
     assert len(found) == 1 or what == "an IBAN"  # the digits of some IBANs are grouped like a telephone number's
+
+
+@pytest.mark.parametrize(("text", "what"), LOOK_ALIKES.items())
+@pytest.mark.parametrize("beside", ["harmless", "Ｆｕｌｌ－ｗｉｄｔｈ"])
+def test_personal_values_are_found_in_spellings_that_look_alike(text, what, beside):
+    assert f"note: {what}" in scan(contract(), [text, beside])
 
 
 @pytest.mark.parametrize("text", listed(HARMLESS))
@@ -108,6 +135,16 @@ def test_card_numbers_are_found_in_a_column_of_integers():
         scan(contract("integer", 'personal = { treatment = "keep", reason = "r", may_contain = ["card"] }'), [4111111111111111])
         == {}
     )
+
+
+@pytest.mark.parametrize("type_", ["decimal(16,0)", "decimal(38,20)", "decimal(38,0)", "decimal(18,2)"])
+def test_card_numbers_are_found_in_a_column_of_decimals(type_):
+    assert scan(contract(type_), [Decimal(4111111111111111), Decimal(7), None]) == {"note: a card number": 1}
+    assert scan(contract(type_), [Decimal(1709425600000000), Decimal(7)]) == {}
+
+
+def test_a_decimal_with_decimal_places_is_no_card_number():
+    assert scan(contract("decimal(18,2)"), [Decimal("4111111111111111.10")]) == {}
 
 
 def test_a_column_that_is_kept_may_have_the_kinds_of_values_that_the_contract_names():
