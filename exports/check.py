@@ -6,6 +6,7 @@ The command line and the checks of deployment files use this module. Spark judge
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -13,14 +14,17 @@ from typing import Final
 from exports import contracts
 from exports.analysis import Analysis, analysable, did_you_mean
 from exports.contract import Column, Contract
-from exports.expressions import KAFKA_FIELDS, WINDOW_FIELDS
+from exports.expressions import ICEBERG_FIELDS, KAFKA_FIELDS, WINDOW_FIELDS
 from exports.toml_model import Rule, read_text
 from exports.topic_schema import TopicSchema
 
 Finding = tuple[str, str]
 
 _TIMES = {"timestamp-millis", "timestamp-micros", "local-timestamp-millis", "local-timestamp-micros"}
-_AMBIGUOUS = "{} may mean a field of the topic or Kafka's metadata. Remove it from the contract, or rename the field in the topic"
+_AMBIGUOUS = (
+    "{} may mean a field of the topic or the metadata of Kafka or Iceberg. Remove it from the contract, or rename the "
+    "field in the topic"
+)
 
 
 class NotJudged:
@@ -67,9 +71,9 @@ def _fields_exist(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
 
 
 def _is_ambiguous(path: str, schema: TopicSchema) -> bool:
-    """Return whether a path begins with a name that both the topic's field and Kafka's metadata have."""
-    head = path.partition(".")[0]
-    return head in KAFKA_FIELDS and head in schema.fields
+    """Return whether a path begins with a name that both a field of the topic and metadata have."""
+    head = re.split(r"[.\[{]", path)[0]
+    return head in (*KAFKA_FIELDS, *ICEBERG_FIELDS) and head in schema.fields
 
 
 def _event_time_is_a_time(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
@@ -127,6 +131,8 @@ def _untreated(index: int, column: Column, paths: list[str], schema: TopicSchema
     carried = [f"{field}: {schema.personal[field].why}" for field in dict.fromkeys(fields)]
     if any(path.startswith(("kafka_raw_key", "kafka_raw_value", "kafka_headers")) for path in paths):
         carried = ["the raw record"]
+    elif "key" in paths and "key" not in schema.fields:
+        carried.append("the key of the record")
     if carried and column.personal is None:
         yield (
             f"column[{index}]",

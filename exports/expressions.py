@@ -50,6 +50,9 @@ KAFKA_FIELDS: Final = (
     "kafka_raw_value",
 )
 
+#: The names of Iceberg's metadata in Spark. Iceberg refuses to read a field of the topic that has one of them.
+ICEBERG_FIELDS: Final = ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
+
 #: The bounds of the export's window, as timestamps. They are not called window_start and window_end, because tables with
 #: aggregates from Flink have columns of these names.
 WINDOW_FIELDS: Final = ("export_window_start", "export_window_end")

@@ -14,7 +14,7 @@ import attrs
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
-from pyspark.errors import ParseException, PySparkException
+from pyspark.errors import ArithmeticException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from exports.contract import Contract, Expression
@@ -59,7 +59,7 @@ _NAMES = {"gettimestamp": "to_date() or to_timestamp()"}
 _NEUTRAL = ("integer", "long", "double", "boolean", "date", "timestamp", "timestamp_ntz")
 _COUNTS = ("count", "count_if")
 #: The nodes of a measure that counts people.
-_OF_COUNTS = frozenset("Cast Lower StringTrim UnresolvedAttribute UnresolvedExtractValue UnresolvedFunction".split())
+_OF_COUNTS = frozenset("Cast Literal Lower StringTrim UnresolvedAttribute UnresolvedExtractValue UnresolvedFunction".split())
 _TIMES = {"date", "timestamp", "timestamp_ntz"}
 #: The required form of a typed literal. The words that Spark replaces with the current time begin with a letter.
 _FIXED_TIME = re.compile(r"\w+\s*(['\"])\s*[-+]?[0-9][^'\"\\]*\1")
@@ -99,7 +99,7 @@ def parse(spark: SparkSession, expression: Expression, contract: Contract) -> Pa
     parser: Any = spark._jsparkSession.sessionState().sqlParser()
     try:
         tree = parser.parseExpression(expression.text)
-    except ParseException as error:
+    except (ParseException, ArithmeticException) as error:  # the second is for a decimal of more than 38 digits
         return Parsed([f"not a Spark SQL expression ({_first_line(error)})"], [])
     nodes = json.loads(tree.toJSON())
     mistakes = [*_mistakes(nodes, expression.of == "group"), *_clock_literals(tree, nodes, expression.text)]
@@ -144,11 +144,19 @@ def _shows_one_person(contract: Contract, measure: Expression, nodes: list[dict[
     functions = [_names(node)[-1] for node in nodes if _kind(node) == "UnresolvedFunction"]
     only_counts = {name.lower() for name in functions} <= COUNTS_PEOPLE
     only_counts = only_counts and all(_kind(node) in _OF_COUNTS for node in nodes)
-    names_person = person_id.lower() in (name.lower() for name in named)
+    names_person = any(_contains(name.lower(), person_id.lower(), contract) for name in named)
     return shows_one_person(functions, compares_person_id=names_person and not only_counts)
 
 
-def _first_line(error: ParseException) -> str:
+def _contains(path: str, person_id: str, contract: Contract) -> bool:
+    """Return whether the field at the path is the person's id, or a record or array that has it inside."""
+    explode = contract.explode
+    is_item = explode is not None and person_id.partition(".")[0] == explode.alias.lower()
+    inside = [person_id] + ([f"{explode.array}.".lower()] if explode and is_item else [])
+    return any(field == path or field.startswith(f"{path}.") for field in inside)
+
+
+def _first_line(error: PySparkException) -> str:
     """Return Spark's sentence about the mistake, without the name of its class, and with its place in the text."""
     line = str(error).strip().splitlines()[0]
     sentence = re.sub(r"\s*SQLSTATE: \w+", "", re.sub(r"^\[[\w.]+\]\s*", "", line))

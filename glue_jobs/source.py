@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from exports.contract import Contract
-from exports.expressions import KAFKA_FIELDS, WINDOW_FIELDS
+from exports.expressions import ICEBERG_FIELDS, KAFKA_FIELDS, WINDOW_FIELDS
 from glue_jobs.contract import CATALOG
 from glue_jobs.errors import SourceProblem
 from glue_jobs.store import Services, aws_errors, read_location
@@ -87,8 +87,9 @@ class PinnedTable:
 
     @property
     def ambiguous(self) -> list[str]:
-        """Return the names of Kafka's metadata that are also names of fields of the topic."""
-        return [name for name in KAFKA_FIELDS if name in self.fields and self.fields[name] != self.fields.get(f"${name}")]
+        """Return the names of metadata of Kafka and Iceberg that are also names of fields of the topic."""
+        own = [name for name in (*KAFKA_FIELDS, *ICEBERG_FIELDS) if name in self.fields]
+        return [name for name in own if self.fields[name] != self.fields.get(f"${name}")]
 
     def renamed_to(self, path: str) -> str | None:
         """Return the current path of a field that was once called `path`, or None."""
@@ -250,12 +251,12 @@ def require_same_fields(paths: list[str], contract: Contract, table: PinnedTable
 
 
 def _require_unambiguous(paths: list[str], table: PinnedTable) -> None:
-    """Raises SourceProblem if a path may mean a field of the topic or Kafka's metadata."""
+    """Raises SourceProblem if a path may mean a field of the topic or metadata."""
     if names := [name for name in table.ambiguous if any(is_inside(path, name) for path in paths)]:
         raise SourceProblem(
             "EXP-AMBIGUOUS-FIELD",
-            f"the topic of table {table.database}.{table.name} has fields of its own with the names of Kafka's metadata "
-            f"({', '.join(names)}), and the contract names them",
+            f"the topic of table {table.database}.{table.name} has fields of its own with the names of Kafka's or "
+            f"Iceberg's metadata ({', '.join(names)}), and the contract names them",
             "Remove these names from the contract, or rename the fields in the topic. Without them, the topic can be exported",
         )
 

@@ -13,6 +13,7 @@ from lake import AS_OF, MONDAY, column, contract, topic_of
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from exports import contracts
+from exports.expressions import ICEBERG_FIELDS
 from exports.windows import window_of
 from glue_jobs import ranges
 from glue_jobs.errors import SourceProblem
@@ -203,13 +204,13 @@ LIKE_KAFKA = (
     "cflt_metadata_offset",
     "cflt_metadata_timestamp",
 )
-OWN = topic_of(("page", "string"), *((name, "string") for name in LIKE_KAFKA))
+OWN = topic_of(("page", "string"), *((name, "string") for name in (*LIKE_KAFKA, *ICEBERG_FIELDS)))
 
 
 @pytest.fixture(scope="module")
 def own_names(lakes):
     lake = lakes()
-    own = dict.fromkeys(LIKE_KAFKA, "own")
+    own = dict.fromkeys((*LIKE_KAFKA, *ICEBERG_FIELDS), "own")
     lake.commit(OWN, {"id": "a", "at": MONDAY, "page": "p1"} | own, {"id": "a", "at": MONDAY, "page": "p2"} | own)
     return lake
 
@@ -237,11 +238,14 @@ def test_an_aggregate_of_a_topic_with_the_names_of_kafkas_metadata(own_names):
         {"filter": [{"where": "kafka_topic = 'things'", "reason": "r"}]},
         {"deduplicate": {"order": ["kafka_timestamp"]}},
         {"source": {"event_time": "kafka_timestamp"}},
+        *({"column": [column("id"), column("own", **{"from": name})]} for name in ICEBERG_FIELDS),
+        {"column": [column("id"), column("x", expression="upper(_file)")]},
+        {"deduplicate": {"key": ["_pos"]}},
     ],
-    ids=["field", "expression", "filter", "order", "event time"],
+    ids=["field", "expression", "filter", "order", "event time", *ICEBERG_FIELDS, "expression of Iceberg", "key of Iceberg"],
 )
-def test_a_name_that_may_mean_a_field_or_kafkas_metadata_is_refused(own_names, sections):
-    with pytest.raises(SourceProblem, match=r"fields of its own with the names of Kafka's metadata \(kafka_\w+\)") as refused:
+def test_a_name_that_may_mean_a_field_or_metadata_is_refused(own_names, sections):
+    with pytest.raises(SourceProblem, match=r"names of Kafka's or Iceberg's metadata \([\w, ]+\)") as refused:
         own_names.export(contract(*[column("id")], name="unclear", **sections))
     assert refused.value.code == "EXP-AMBIGUOUS-FIELD"
 

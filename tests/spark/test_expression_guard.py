@@ -28,6 +28,7 @@ REFUSED = {
     'cast(date" tomorrow " AS string)': 'date" tomorrow " may change with time',
     "rand()": "rand",
     "amount +": "not a Spark SQL expression",
+    "cast(amount as decimal(40,2))": "not a Spark SQL expression",
     "*": "name columns one by one",
     "amount > :limit": "NamedParameter is not among the functions and operators",
 }
@@ -158,6 +159,37 @@ def test_a_measure_that_shows_one_person_needs_a_reason(spark, measure):
         require_allowed(spark, checked({"person_id": "who"}))
     require_allowed(spark, checked({"person_id": "who"}, shows_one_person_because="The highest amount is public."))
     require_allowed(spark, checked({"no_persons_because": "Numbers only."}))
+
+
+#: The same, by an id inside a record.
+BY_PART = {
+    "sum(if(customer['id'] = 'p', spent, 0))": True,
+    "sum(if(get(array(customer), 0).id = 'p', spent, 0))": True,
+    "sum(if(struct(CUSTOMER).customer.id = 'p', spent, 0))": True,
+    "sum(case when customer = named_struct('id', 'p') then spent end)": True,
+    "count_if(customer['id'] = 'p')": True,
+    "count(distinct customer['id'])": False,
+    "count(distinct lower(customer.id))": False,
+    "sum(if(customer.region = 'north', spent, 0))": False,
+    "sum(if(customer_region = 'north', spent, 0))": False,
+}
+
+
+@pytest.mark.parametrize("measure", BY_PART)
+def test_the_id_of_a_person_is_known_by_any_way_into_its_record(spark, measure):
+    measured = column("m", "integer", measure=measure)
+    checked = parse(contract(column("id"), measured, aggregate={"person_id": "customer.id"}), name="things")
+    if BY_PART[measure]:
+        assert "a condition on the person's id" in refusal(spark, checked)
+    else:
+        require_allowed(spark, checked)
+
+
+def test_the_id_of_a_person_is_known_in_the_array_of_an_item(spark):
+    by_array = column("m", "integer", measure="count_if(exists(lines, l -> l.buyer.id = 'p'))")
+    sections = {"explode": {"array": "lines", "as": "line"}, "aggregate": {"person_id": "line.buyer.id"}}
+    checked = parse(contract(column("id"), by_array, **sections), name="things")
+    assert "a condition on the person's id" in refusal(spark, checked)
 
 
 METADATA = ["_file", "_pos", "_spec_id", "_partition", "_deleted", "_FILE", "things._file", "_metadata"]

@@ -10,6 +10,7 @@ import pytest
 from exports import check, contracts, topic_schema
 from exports.check import NOT_JUDGED, Judge, NotJudged
 from exports.contracts import parse
+from exports.expressions import ICEBERG_FIELDS
 from exports.toml_model import BadFile
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -333,6 +334,7 @@ def test_checks_see_columns_of_the_file_and_its_totals(findings):
         ("decode(kafka_raw_value, 'utf-8')", "the raw record"),
         ("decode(kafka_raw_key, 'utf-8')", "the raw record"),
         ("kafka_headers", "the raw record"),
+        ("decode(key, 'utf-8')", "the key of the record"),
     ],
 )
 def test_personal_data_is_found_in_any_expression(of_column, expression, carried):
@@ -570,17 +572,18 @@ def test_a_topic_with_a_time_of_day_is_reported(type_findings):
     assert message.startswith("opens: a time of day, and Spark can't read an Iceberg table that has one")
 
 
-def test_a_name_that_may_mean_a_field_or_kafkas_metadata_is_reported_where_it_is_named(type_findings):
-    fields = [{"name": name, "type": "string"} for name in ("id", "kafka_offset")]
+@pytest.mark.parametrize("name", ["kafka_offset", *ICEBERG_FIELDS])
+def test_a_name_that_may_mean_a_field_or_metadata_is_reported_where_it_is_named(type_findings, name):
+    fields = [{"name": field, "type": "string"} for field in ("id", name)]
     at = {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}}
     schema = topic_schema.from_avro({"type": "record", "name": "Sale", "fields": [at, *fields]}, "sales")
     assert type_findings('type = "text"\nfrom = "id"', schema=schema) == []
     message = (
-        "kafka_offset may mean a field of the topic or Kafka's metadata. Remove it from the contract, or rename the field in the "
-        "topic"
+        f"{name} may mean a field of the topic or the metadata of Kafka or Iceberg. Remove it from the contract, or rename the "
+        "field in the topic"
     )
-    assert message in type_findings('type = "text"\nfrom = "kafka_offset"', schema=schema)
-    assert message in type_findings('type = "text"\nexpression = "upper(kafka_offset)"', schema=schema)
+    assert message in type_findings(f'type = "text"\nfrom = "{name}"', schema=schema)
+    assert message in type_findings(f'type = "text"\nexpression = "upper({name})"', schema=schema)
 
 
 @pytest.mark.parametrize("alias", ["kafka_offset", "export_window_start"])
