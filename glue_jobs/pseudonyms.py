@@ -31,6 +31,8 @@ _BLANKS = " \t\n\r"
 _BLANK_RUN = re.compile(f"[{_BLANKS}]+")
 #: Categories of characters that nobody sees: white space, control characters, and format characters such as the zero-width space.
 _INVISIBLE = ("Zs", "Zl", "Zp", "Cc", "Cf")
+#: Invisible characters of other categories: those of Unicode's Default_Ignorable_Code_Point, and the blank braille pattern.
+_FILLERS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 _ASCII_INVISIBLE = "[\\x00-\\x20\\x7f]"
 _NOT_IN_PHONE_NUMBERS = re.compile("[^0-9+]")
 
@@ -160,7 +162,7 @@ def spelling_of_person(text: str, kind: str) -> str:
     """
     text = normalize(text, kind)
     visible = (sign for sign in text if unicodedata.category(sign) not in _INVISIBLE)
-    return unicodedata.normalize("NFKC", "".join(visible).casefold())
+    return unicodedata.normalize("NFKC", _FILLERS.sub("", "".join(visible)).casefold())
 
 
 def _spellings(values: pa.Array, kind: str) -> pa.Array:

@@ -90,12 +90,25 @@ def test_people_are_counted_once_and_null_is_not_a_person(lake):
 
 #: Spellings of one id: white space, case, full-width signs, ligatures, and characters that nobody sees.
 SPELLINGS = {
-    "p1": ["p1", "p1\u00a0", "\u2003P1", "\uff50\uff11", "p\u200b1", "\ufeffp1", "p1\u00ad", "P 1", "p1\x00", "\u202ep1\u202c"],
+    "p1": [
+        "p1",
+        "p1\u00a0",
+        "\u2003P1",
+        "\uff50\uff11",
+        "p\u200b1",
+        "\ufeffp1",
+        "p1\u00ad",
+        "P 1",
+        "p1\x00",
+        "\u202ep1\u202c",
+        "p1\u3164",
+        "p\ufe0f1",
+    ],
     "stra\u00dfe": ["stra\u00dfe", "STRASSE", "Stra\u00dfe\u3000", "\ufb06ra\u00dfe"],
     "jos\u00e9": ["jos\u00e9", "jose\u0301", "JOSE\u0301"],
     "office": ["office", "o\ufb03ce"],
 }
-BLANK = ["\u00a0", "\u2003\t", "\u200b", "\ufeff", "\x00", "\u3000 \u00ad"]
+BLANK = ["\u00a0", "\u2003\t", "\u200b", "\ufeff", "\x00", "\u3000 \u00ad", "\u2800\u034f"]
 
 
 @pytest.mark.parametrize("id_", SPELLINGS)
