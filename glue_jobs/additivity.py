@@ -33,8 +33,8 @@ _KEEP_AMOUNTS: Final = ("byte", "short", "integer", "long", "float", "double", "
 #: Functions of a row whose result says where something lies on a scale, such as a clock or a calendar.
 _POSITIONS: Final = frozenset(
     """
-    ascii date_part day dayofmonth dayofweek dayofyear extract find_in_set hour instr minute mod month pmod
-    position quarter second sign signum unix_date unix_millis unix_seconds weekday weekofyear width_bucket
+    ascii date_format date_part day dayofmonth dayofweek dayofyear extract find_in_set from_unixtime hour instr minute
+    mod month pmod position quarter second sign signum unix_date unix_millis unix_seconds weekday weekofyear width_bucket
     year IntegralDivide Remainder StringLocate
     """.split()
 )
@@ -68,9 +68,13 @@ class _Node:
 
     @property
     def is_constant(self) -> bool:
-        if self.name == "UnresolvedAttribute" or self.name in AGGREGATE:
+        if self.name in ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable") or self.name in AGGREGATE:
             return False
         return all(child.is_constant for child in self.children)
+
+    def has_two(self, names: set[str]) -> bool:
+        """Return whether the node is one of these operators, with two arguments. Spark's analyser refuses another number."""
+        return self.name in names and len(self.arguments) == 2
 
     def each(self) -> Iterator[_Node]:
         yield self
@@ -157,14 +161,14 @@ def _is_sum(node: _Node) -> bool:
         return not node.fields["isDistinct"]
     if node.name in _PLUS_AND_MINUS:
         return all(map(_is_sum, children))
-    if node.name in _TIMES:
+    if node.has_two(_TIMES):
         left, right = children
         return (_is_sum(left) and right.is_constant) or (left.is_constant and _is_sum(right))
-    if node.name in _DIVIDED:
+    if node.has_two(_DIVIDED):
         return _is_sum(children[0]) and children[1].is_constant
     if node.name in _INSTEAD_OF_NULL:
-        return _is_sum(children[0]) and all(map(_is_zero, children[1:]))
-    return node.name in _SAME and _keeps_amounts(node) and _is_sum(children[0])
+        return all(map(_is_sum, children[:1])) and all(map(_is_zero, children[1:]))
+    return node.name in _SAME and _keeps_amounts(node) and all(map(_is_sum, children[:1]))
 
 
 def _is_amount(node: _Node) -> bool:
@@ -174,12 +178,18 @@ def _is_amount(node: _Node) -> bool:
     """
     if node.name in _CONDITIONS:
         return True
-    if node.name in _POSITIONS or (node.name in _DIVIDED and not node.arguments[1].is_constant):
+    if node.name in _POSITIONS or (node.has_two(_DIVIDED) and not node.arguments[1].is_constant):
         return False
-    if node.name in _TIMES:
-        # An amount times a share is an amount.
+    if node.has_two(_TIMES):
+        # An amount times a share is an amount, and times one over a number it is a ratio.
+        if any(map(_is_reciprocal, node.arguments)):
+            return False
         return node.is_constant or any(_is_amount(child) for child in node.arguments if not child.is_constant)
     return all(map(_is_amount, node.children))
+
+
+def _is_reciprocal(node: _Node) -> bool:
+    return node.has_two(_DIVIDED) and node.arguments[0].is_constant and not node.arguments[1].is_constant
 
 
 def _is_zero(node: _Node) -> bool:

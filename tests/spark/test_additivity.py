@@ -74,9 +74,15 @@ coalesce(pieces, 0)
 if(hour(at) < 12, pieces, 0)
 CASE WHEN year(at) = 2024 AND degrees / pieces > 1 THEN pieces END
 length(name)
+transform(array(pieces), x -> x / 100)[0]
 """.strip().splitlines()
 NO_AMOUNTS = """
 degrees / pieces
+degrees * (1.0 / pieces)
+degrees * try_divide(100, pieces)
+transform(array(degrees), x -> x / pieces)[0]
+transform(array(pieces), x -> degrees / x)[0]
+cast(date_format(at, 'HH') as int)
 degrees / pieces * 100
 round(try_divide(degrees, pieces), 2)
 hour(at)
@@ -127,6 +133,14 @@ def test_ratios_and_parts_of_dates_add_up_only_if_the_contract_says_so(spark):
     assert all("write adds_up = true" in message for message in found.values())
     said = [made | {"adds_up": True} for made in columns]
     assert refused(spark, contract(column("name"), *said, report={"headline": names})) == {}
+
+
+@pytest.mark.parametrize("key", ["expression", "measure"])
+@pytest.mark.parametrize("text", ["try_divide(sum(pieces))", "try_multiply(1)", "coalesce()", "round()"])
+def test_a_function_that_lacks_arguments_is_left_to_spark(spark, key, text):
+    """The analyser says that the number of arguments is wrong."""
+    aggregate = NO_PERSONS if key == "measure" else None
+    refused(spark, contract(column("name"), column("x", "decimal(12,2)", **{key: text}), aggregate=aggregate))
 
 
 def test_a_contract_can_not_declare_that_an_average_adds_up(spark):
