@@ -14,7 +14,7 @@ from typing import Final
 from exports import contracts
 from exports.analysis import Analysis, analysable, did_you_mean
 from exports.contract import Column, Contract
-from exports.expressions import ICEBERG_FIELDS, KAFKA_FIELDS, WINDOW_FIELDS
+from exports.expressions import ICEBERG_FIELDS, KAFKA_FIELDS, RECORD_KEY, WINDOW_FIELDS
 from exports.toml_model import Rule, read_text
 from exports.topic_schema import TopicSchema
 
@@ -102,7 +102,7 @@ def _resolve(path: str, contract: Contract, schema: TopicSchema) -> str | None:
         path = f"{item}.{rest}" if rest else item
     if path in KAFKA_FIELDS or path in WINDOW_FIELDS:
         return path
-    return path if path in schema.fields else None
+    return path if path in schema.fields or path == RECORD_KEY else None
 
 
 def _personal_fields_are_treated(contract: Contract, schema: TopicSchema) -> Iterator[Finding]:
@@ -131,7 +131,7 @@ def _untreated(index: int, column: Column, paths: list[str], schema: TopicSchema
     carried = [f"{field}: {schema.personal[field].why}" for field in dict.fromkeys(fields)]
     if any(path.startswith(("kafka_raw_key", "kafka_raw_value", "kafka_headers")) for path in paths):
         carried = ["the raw record"]
-    elif "key" in paths and "key" not in schema.fields:
+    elif RECORD_KEY in paths and RECORD_KEY not in schema.fields:
         carried.append("the key of the record")
     if carried and column.personal is None:
         yield (

@@ -57,6 +57,9 @@ ICEBERG_FIELDS: Final = ("_file", "_pos", "_deleted", "_spec_id", "_partition", 
 #: aggregates from Flink have columns of these names.
 WINDOW_FIELDS: Final = ("export_window_start", "export_window_end")
 
+#: The column with the record's key, unless the topic's value has a field of this name.
+RECORD_KEY: Final = "key"
+
 
 def forbidden(functions: list[str], *, aggregate: bool) -> list[str]:
     """Return those of `functions` (as written) that a contract may not use."""

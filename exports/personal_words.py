@@ -11,7 +11,8 @@ from typing import Final
 #: Values that may be stored as text, as a number or as a time.
 VALUES: Final = tuple(
     """
-    phone telephone mobile cell_phone cell_number cellphone msisdn tel telefon telefonnummer handy
+    phone telephone phone_no telnr tel_nr mobilnummer kdnr kd_nr kundennr personalnummer matrikelnummer gebdat yob nif nss
+    mobile cell_phone cell_number cellphone msisdn tel telefon telefonnummer handy
     handynummer rufnummer telephon portable_number numero_portable numero_telephone telefono movil
     numero_movil celular cellulare telefoon telefoonnummer komorka numer_telefonu fax telefax telecopie imei
     imsi birth birthday birthdate dob date_of_birth year_of_birth geburt geburtsdatum geburtstag geburtsjahr
@@ -38,7 +39,7 @@ VALUES: Final = tuple(
 #: Values that are texts or bytes, and records or arrays of them.
 TEXTS: Final = tuple(
     """
-    email e_mail mail email_address mail_address courriel adresse_mail adresse_email correo
+    fname lname email e_mail mail email_address mail_address courriel adresse_mail adresse_email correo
     correo_electronico posta_elettronica emailadresse adres_email username login user_login login_name
     benutzername anmeldename nom_utilisateur nombre_usuario nome_utente gebruikersnaam nazwa_uzytkownika
     surname forename firstname lastname fullname first_name last_name middle_name full_name given_name

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from exports.avro_schema import Type
-from exports.expressions import KAFKA_FIELDS
+from exports.expressions import KAFKA_FIELDS, RECORD_KEY
 from exports.topic_schema import TopicSchema
 
 _SPARK: Final = {
@@ -40,8 +40,8 @@ _METADATA: Final[dict[str, Any]] = {
 def spark_columns(schema: TopicSchema) -> dict[str, Any]:
     """Return the table's columns. The record's key is the column `key`, unless the value has a field of this name."""
     fields = [_column(field.name, spark_type(field.type), field.type.nullable) for field in schema.type.fields]
-    if "key" not in schema.fields:
-        fields.insert(0, _column("key", "binary"))
+    if RECORD_KEY not in schema.fields:
+        fields.insert(0, _column(RECORD_KEY, "binary"))
     metadata = [_column(name, type_) for name, type_ in _METADATA.items() if name not in schema.fields]
     return {"type": "struct", "fields": [*fields, *metadata]}
 
