@@ -108,9 +108,12 @@ class _Analyser:
         if hidden:
             self._add(expression, [self._unknown(expression, name) for name in hidden], self._unknown_code(expression))
             return
-        if expressions.uses_clock(analysed, nodes):
+        uses_clock = expressions.uses_clock(analysed, nodes)
+        if uses_clock:
             self._add(expression, [_CLOCK], NOT_ALLOWED)
         refused = [message for node in nodes if (message := expressions.bad_argument(frame.sparkSession, node))]
+        if not (refused or uses_clock) and (failure := expressions.constant_failure(_root(analysed))):
+            refused.append(failure)
         self._add(expression, refused, BAD_ARGUMENT)
         wrong = self._why_inexact(expression, nodes)
         if expression.of in ("row", "group"):

@@ -27,7 +27,7 @@ from exports.expressions import (
     shows_one_person,
     why_forbidden,
 )
-from glue_jobs.errors import BadInput, translated
+from glue_jobs.errors import BadInput, DataProblem, translated
 
 #: Classes of Spark's unresolved expressions: operators, literals, fields, function calls (whose names are checked),
 #: and functions with their own syntax.
@@ -58,6 +58,8 @@ _NAMES = {"gettimestamp": "to_date() or to_timestamp()"}
 #: Types whose neutral values no function refuses.
 _NEUTRAL = ("integer", "long", "double", "boolean", "date", "timestamp", "timestamp_ntz")
 _COUNTS = ("count", "count_if")
+#: Expressions that compute some of their parts for some rows only.
+_CONDITIONS = ("And", "CaseWhen", "Coalesce", "If", "NaNvl", "Or")
 #: The nodes of a measure that counts people.
 _OF_COUNTS = frozenset("Cast Literal Lower StringTrim UnresolvedAttribute UnresolvedExtractValue UnresolvedFunction".split())
 _TIMES = {"date", "timestamp", "timestamp_ntz"}
@@ -210,6 +212,29 @@ def _is_refused(node: Any, arguments: Any) -> bool:
     except (Py4JJavaError, PySparkException) as error:
         return translated(error).code == "EXP-FUNCTION-ARGUMENT"
     return False
+
+
+def constant_failure(node: Any) -> str | None:
+    """Return a message about a part without fields that fails for each row, such as `1 div 0`."""
+    for part in _always_computed(node):
+        if message := constant_failure(part):
+            return message
+    if not node.foldable() or node.getClass().getSimpleName() == "Literal":
+        return None
+    try:
+        node.eval(None)
+    except (Py4JJavaError, PySparkException) as error:
+        problem = translated(error)
+        return f"{node.sql()} fails for each row: {problem.what}" if isinstance(problem, DataProblem) else None
+    return None
+
+
+def _always_computed(node: Any) -> list[Any]:
+    """Return the children that are computed for each row: of a condition, that is only the first."""
+    if is_instance_of(SparkContext._gateway, node, _REPLACED):
+        return [node.replacement()]
+    children = [node.children().apply(index) for index in range(node.children().size())]
+    return children[:1] if node.getClass().getSimpleName() in _CONDITIONS else children
 
 
 def _mistakes(nodes: list[dict[str, Any]], measure: bool) -> Iterator[str]:

@@ -607,3 +607,17 @@ def test_missing_files_are_reported(judge, tmp_path):
         check.check_file(tmp_path / "mine.toml", SCHEMA, judge)
     assert "cannot be read: No such file or directory" in str(missing.value)
     assert "Errno" not in str(missing.value)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["1 div 0", "n + cast('x' as int)", "make_date(2024, 13, 1)", "array(1)[5]", "upper(cast(1 div 0 as string))"],
+)
+def test_a_part_that_fails_for_each_row_is_reported(of_column, expression):
+    messages = [message for _, message in of_column(expression.replace("n +", "amount +"))]
+    assert any("fails for each row" in message for message in messages), messages
+
+
+@pytest.mark.parametrize("expression", ["if(amount = 0, 'none', cast(1 div 0 as string))", "try_cast('x' as string)"])
+def test_a_part_that_is_computed_for_some_rows_only_is_accepted(of_column, expression):
+    assert [message for _, message in of_column(expression) if "fails for each row" in message] == []
