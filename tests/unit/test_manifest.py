@@ -281,9 +281,9 @@ def test_events_are_not_compared_if_they_may_decrease():
     fewer = samples.weekly_sales(offsets={"0": [200, 400]})
     assert losses.find_loss(current, fewer)
     upserts = attrs.evolve(fewer, table=attrs.evolve(fewer.table, upserts=True))
-    rules = [attrs.evolve(fewer.contract.window, **edit) for edit in ({"filter_stage": "after_deduplication"}, {"zone": "UTC"})]
-    others = [attrs.evolve(fewer, contract=attrs.evolve(fewer.contract, window=rule)) for rule in rules]
-    assert [losses.find_loss(current, result) for result in (upserts, *others)] == [None] * 3
+    rule = attrs.evolve(fewer.contract.window, filter_stage="after_deduplication")
+    whole_table = attrs.evolve(fewer, contract=attrs.evolve(fewer.contract, window=rule))
+    assert [losses.find_loss(current, result) for result in (upserts, whole_table)] == [None, None]
     hidden = current | {"rows": current["rows"] | {"events": None}}
     assert losses.find_loss(hidden, fewer) is None
 
