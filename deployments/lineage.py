@@ -266,7 +266,7 @@ def _outputs(scope: Scope, within: frozenset[int]) -> dict[str, Origin]:
         left, right = (_outputs(branch, within) for branch in branches)
         if len(left) != len(right):
             raise Unknown("the branches of a UNION differ")
-        return {name: _merged(origin, other) for (name, origin), other in zip(left.items(), right.values(), strict=True)}
+        return {name: _merged(first, second) for (name, first), second in zip(left.items(), right.values(), strict=True)}
     if not isinstance(scope.expression, exp.Select) or scope.expression.is_star:
         raise Unknown("the columns of a * in its query can't be known")
     return {selected.alias_or_name: _of_expression(selected.unalias(), scope, within) for selected in scope.expression.selects}

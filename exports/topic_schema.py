@@ -60,9 +60,9 @@ class TopicSchema:
         Without `as_text`, fields that are personal only if a column has their text are left out.
         """
         return [
-            found
-            for found, finding in self.personal.items()
-            if (as_text or not finding.only_as_text) and (is_inside(found, path) or is_inside(path, found))
+            field
+            for field, finding in self.personal.items()
+            if (as_text or not finding.only_as_text) and (is_inside(field, path) or is_inside(path, field))
         ]
 
 

@@ -77,8 +77,8 @@ class Borders:
         near = timedelta(days=longest_days(self.contract.window.every))
         is_first = not any(label < window.label for label in self.published if kind_of(label) == kind_of(window.label))
         start = window.start - near if is_first else window.start
-        overlapping = sorted(other for other in others if other.start < window.end and start < other.end)
-        yield from dict.fromkeys(other.label for other in (*overlapping[:1], *overlapping[-1:]))
+        overlapping = sorted(published for published in others if published.start < window.end and start < published.end)
+        yield from dict.fromkeys(published.label for published in (*overlapping[:1], *overlapping[-1:]))
 
     def _border(self, window: Window, label: str) -> Border | None:
         manifest = self.read(label)

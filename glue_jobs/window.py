@@ -49,7 +49,17 @@ from glue_jobs.source import PinnedTable
 from glue_jobs.store import Bucket, ObjectBody, aws_errors
 
 #: Keys of the manifest that the run's record contains too.
-_MANIFEST_KEYS_IN_RECORD = (*("status", "completeness", "generation", "run_id", "rows", "headline", "files", "checks", "notes"),)
+_MANIFEST_KEYS_IN_RECORD = (
+    "status",
+    "completeness",
+    "generation",
+    "run_id",
+    "rows",
+    "headline",
+    "files",
+    "checks",
+    "notes",
+)
 
 
 @attrs.frozen(slots=False)  # for `cached_property`
@@ -315,7 +325,7 @@ def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[
         results.append(CheckResult(check.id, check.severity, check.message, report.flagged.get(str(number), 0)))
     overall = [check for check in run.contract.check if check.overall]
     if overall:
-        totals = {f"{what}_{name}": value for name, total in stats.totals.items() for what, value in total.items()}
+        totals = {f"{kind}_{name}": value for name, numbers in stats.totals.items() for kind, value in numbers.items()}
         values = {"rows": stats.rows} | {name: totals[name] for name in run.contract.total_names}
         row = run.spark().range(1).select([F.lit(value).alias(name) for name, value in values.items()])
         with naming_expressions(partial(failing_totals, row, overall)):

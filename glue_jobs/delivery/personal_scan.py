@@ -245,7 +245,7 @@ class PersonalScan:
     def add(self, block: bytes, table: pa.Table) -> None:
         """Search a block. `table` has its columns."""
         is_unusual = _has_any(block, _UNUSUAL)
-        possible = tuple(one for one in _DETECTORS if not one.markers or _has_any(block, one.markers))
+        possible = tuple(detector for detector in _DETECTORS if not detector.markers or _has_any(block, detector.markers))
         for column in self.contract.columns:
             if column.type == "text" and not _is_hashed(column):
                 values = _plain(table[column.name]) if is_unusual else table[column.name]
@@ -256,7 +256,7 @@ class PersonalScan:
     def found(self) -> dict[str, int]:
         """Return the number of rows for each column and kind of value."""
         cards = {f"{name}: {_CARD_TITLE}": count.found() for name, count in self._cards.items()}
-        return {what: rows for what, rows in (*self._rows.items(), *cards.items()) if rows}
+        return {finding: rows for finding, rows in (*self._rows.items(), *cards.items()) if rows}
 
     def _search_texts(self, column: Column, values: pa.ChunkedArray, possible: tuple[Detector, ...]) -> None:
         excused = _excused(column)

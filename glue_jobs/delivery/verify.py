@@ -236,7 +236,7 @@ def _wide(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _no_total(column: Column) -> dict[str, Decimal | None]:
-    return {what: zero(_scale(column)) if what == "sum" else None for what in column.totals}
+    return {total: zero(_scale(column)) if total == "sum" else None for total in column.totals}
 
 
 def _add_total(total: dict[str, Decimal | None], values: pa.ChunkedArray) -> None:
