@@ -69,7 +69,8 @@ def run(
     try:
         contract = contracts.load(args.export)
     except BadFile as bad:
-        raise BadInput("EXP-CONTRACT", str(bad), "Correct the contract; `lakeferry export check` gives the same answer") from None
+        mistakes = str(bad).removesuffix(".")
+        raise BadInput("EXP-CONTRACT", mistakes, "Correct the contract; `lakeferry export check` gives the same answer") from None
     services = connect(args.region)
     bucket = Bucket(services.s3, args.bucket, args.prefix)
     record = runs.begin(bucket, contract.name, args.as_of, args.time_limit, clock, job_run_id=args.job_run_id)

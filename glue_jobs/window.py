@@ -142,11 +142,12 @@ def export_window(run: RunContext, window: Window) -> dict[str, Any]:
         current, _ = location.current() or (None, None)
         cleanup.clean_window(location, current, run.listing.leftovers(window.label), run.record.id, run.clock())
         inputs = {"inputs_sha256": _inputs(run, window)}
-    document = _if_up_to_date(run, window, current, inputs)
-    if document is not None and document["status"] != INCOMPLETE:
-        return document
     require_no_newer_contract(current, run.contract.version)
     _require_fitting_borders(run, window)
+    is_accepted_now = window.label in run.borders  # so that the manifest must say it
+    document = None if is_accepted_now else _if_up_to_date(run, window, current, inputs)
+    if document is not None and document["status"] != INCOMPLETE:
+        return document
     verdict = _verdict(run, window, current)
     if document is not None and not verdict.is_complete:
         return document
@@ -186,6 +187,7 @@ def _if_up_to_date(run: RunContext, window: Window, current: Manifest | None, in
 
 
 def _require_fitting_borders(run: RunContext, window: Window) -> None:
+    """Raises Blocked also for a window that is up to date: its neighbour may have failed in the run that published it."""
     borders = run.borders.get(window.label, [])
     if borders and not run.accept_window_change:
         raise Blocked("EXP-WINDOW-CHANGED", "; ".join(border.what for border in borders), REMEDY)

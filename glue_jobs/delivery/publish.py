@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 import attrs
 
-from glue_jobs.delivery.manifest import Manifest, fence_of, next_generation
+from glue_jobs.delivery.manifest import Accepted, Manifest, fence_of, next_generation
 from glue_jobs.errors import BadInput, StorageProblem
 from glue_jobs.runs import Clock, RunRecord
 from glue_jobs.store import Bucket, Conflict, Unanswered
@@ -189,5 +189,8 @@ def _files_exist(location: WindowLocation, manifest: Manifest) -> bool:
 
 
 def _says_the_same(current: Manifest, manifest: Manifest) -> bool:
-    """Return whether rows, form, status and contract are the same, so that publishing would change nothing."""
+    """Return whether publishing would change nothing that a reader sees."""
+    accepted = current.get("accepted") or Accepted().document()  # manifests of earlier versions don't have it
+    if accepted != manifest["accepted"]:
+        return False
     return all(current[part] == manifest[part] for part in ("content_sha256", "form", "status", "contract"))

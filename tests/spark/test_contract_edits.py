@@ -107,6 +107,19 @@ def test_windows_that_are_blocked_keep_their_neighbours_from_being_published(pub
     }
 
 
+def test_a_window_that_is_up_to_date_blocks_if_its_neighbour_failed_and_is_no_longer_published(published):
+    """An edit moves events, and only the second week could be published with it. A week later, the first one is too old."""
+    check = {"id": "no_border", "severity": "block", "each_row": "id <> 'border'", "message": "The event of the border."}
+    text = edited(window={"zone": "America/New_York", "restate_for_days": 10}, check=[check])
+    run = published.export(text, as_of=LATER)
+    assert (run.state(WEEK), run.state(NEXT)) == ("blocked", "published")
+    run = published.export(text, as_of=LATER + WEEKS)
+    assert (run.window(NEXT)["code"], run.state("2024-W12")) == ("EXP-WINDOW-CHANGED", "published")
+    accepted = published.export(text, *ACCEPT, as_of=LATER + WEEKS)
+    assert (accepted.state(NEXT), len(accepted.manifest(NEXT)["notes"])) == ("published", 1)
+    assert published.export(text, as_of=LATER + WEEKS).state(NEXT) == "unchanged"
+
+
 def test_an_older_contract_ends_the_run_before_anything_is_computed(lake):
     lake.commit(THINGS, thing("a", MONDAY))
     new, old = edited(version=2, window={"restate_for_days": 9}), edited(window={"restate_for_days": 9})

@@ -50,6 +50,7 @@ def draft(content: str, mine: Fence, form: str = "csv", status: str = "complete"
         "status": status,
         "fence": mine.document(),
         "files": [],
+        "accepted": {"sentences": [], "neighbours": []},
     }
 
 
