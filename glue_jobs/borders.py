@@ -22,6 +22,9 @@ REMEDY = (
     "to an earlier day if they begin before it. Or accept it: run once with --accept-window-change true"
 )
 
+#: Keys that only move the bounds of windows. If those meet all the same, as with another name of a time zone, no event moves.
+_BOUNDS = frozenset({"window.every", "window.zone"})
+
 
 @attrs.frozen
 class Border:
@@ -86,7 +89,7 @@ class Borders:
             return None
         changed = _changed(manifest, self.contract)
         gap = self._gap(window, manifest["window"])
-        if not changed and not gap:
+        if not gap and _BOUNDS.issuperset(changed):
             return None
         keys = f"the contract has changed ({', '.join(changed)})" if changed else "they don't meet"
         effect = gap or "an event may be in both files, or in neither"

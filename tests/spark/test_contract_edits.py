@@ -91,7 +91,8 @@ def test_a_change_can_be_accepted_and_stays_accepted(published):
 
 
 def test_other_edits_do_not_block(published):
-    run = published.export(edited(title="Another", version=2, deduplicate={"key": ["n"]}), as_of=LATER)
+    changes = {"title": "Another", "window": {"zone": "Etc/UTC"}, "deduplicate": {"key": ["n"]}}
+    run = published.export(edited(version=2, **changes), as_of=LATER)
     assert run.state() == "published"
 
 
