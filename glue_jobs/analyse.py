@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, NullType, StructField, StructType
 
@@ -81,8 +81,8 @@ class _Analyser:
     _contract: Contract
     _frames: dict[str, DataFrame]
     _values: dict[str, DataType]
-    #: The decimal places of the columns, by the label of their expression.
-    _places: dict[str, int]
+    #: The digits and the decimal places of the columns, by the label of their expression.
+    _sizes: dict[str, tuple[int, int]]
 
     def __init__(self, contract: Contract, events: DataFrame) -> None:
         self.findings, self.reads, self.counts, self.types = [], {}, [], []
@@ -90,7 +90,7 @@ class _Analyser:
         self._frames = _frames(contract, events)
         self._values = {}
         sizes = {column.name: decimal_type(column.type) for column in contract.columns}
-        self._places = {f"column {name}": size[1] for name, size in sizes.items() if size}
+        self._sizes = {f"column {name}": size for name, size in sizes.items() if size}
 
     def add_expression(self, expression: Expression) -> None:
         frame = self._frames[expression.of]
@@ -115,16 +115,16 @@ class _Analyser:
         if not (refused or uses_clock) and (failure := expressions.constant_failure(_root(analysed))):
             refused.append(failure)
         self._add(expression, refused, BAD_ARGUMENT)
-        wrong = self._why_inexact(expression, nodes)
+        wrong = self._why_inexact(frame.sparkSession, expression, nodes)
         if expression.of in ("row", "group"):
             self._add(expression, wrong, WRONG_TYPE)
             self._add_uses(expression, analysed, parsed.counts)
         if not wrong:
             self._add_value(expression, analysed.schema[0].dataType)
 
-    def _why_inexact(self, expression: Expression, nodes: list[Any]) -> list[str]:
-        places = self._places.get(expression.label, 0)
-        reasons = [expressions.inexact(node) or why_inexact(node, places) for node in nodes]
+    def _why_inexact(self, spark: SparkSession, expression: Expression, nodes: list[Any]) -> list[str]:
+        size = self._sizes.get(expression.label, (0, 0))
+        reasons = [expressions.inexact(node) or why_inexact(spark, node, size) for node in nodes]
         return [reason for reason in reasons if reason]
 
     def _add_uses(self, expression: Expression, analysed: DataFrame, counts: bool) -> None:

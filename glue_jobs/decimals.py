@@ -10,16 +10,31 @@ import math
 from decimal import Decimal
 from typing import Any, Final
 
+from pyspark.sql import SparkSession
+
 #: The most digits of a decimal, all of which may be decimal places.
 _MOST: Final = 38
 #: A quotient and an average are rounded half up. They must keep this number of decimal places, or more if the column has more.
 QUOTIENT_PLACES: Final = 6
 #: Integers of at most this number of digits fit into a bigint.
 _BIGINT_DIGITS: Final = 18
+#: Each decimal of at most this number of digits is the shortest form of a double.
+_DOUBLE_DIGITS: Final = 15
+#: Operations that cast an exact number to a double if another operand is a double or a text. A division of integers does so too.
+_COMPUTING: Final = frozenset(
+    "Add Subtract Multiply Divide Remainder Pmod EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual "
+    "In".split()
+)
+#: Operations that return one of their operands, after such a cast.
+_PASSING: Final = frozenset("Coalesce CaseWhen If Greatest Least".split())
 
 
-def why_inexact(node: Any, places: int) -> str | None:
-    """Return what an analysed node of an expression does to digits, or None if it is exact. `places` are those of the column."""
+def why_inexact(spark: SparkSession, node: Any, size: tuple[int, int]) -> str | None:
+    """Return what an analysed node of an expression does to digits, or None if it is exact.
+
+    `size` has the digits and the decimal places of the column, or zeros if there is none.
+    """
+    digits_of_column, places = size
     kind = node.getClass().getSimpleName()
     if kind in ("Floor", "Ceil") and _is_double(node.children().apply(0)):
         return "rounds a double to an integer, which turns NaN into 0: write floor(cast(cast(x as string) as decimal(18,6)))"
@@ -33,7 +48,52 @@ def why_inexact(node: Any, places: int) -> str | None:
     if kind == "IntegralDivide" and _both_decimals(node):
         (digits, scale), (_, of_divisor) = (_size(node.children().apply(index)) for index in (0, 1))
         return _of_integral_quotient(digits - scale + of_divisor)
+    # A column of few digits has those of a quotient of integers, and a larger quotient is an error.
+    is_short_quotient = kind == "Divide" and digits_of_column <= _DOUBLE_DIGITS
+    may_become_double = kind in _COMPUTING | _PASSING and not is_short_quotient
+    return _of_doubles(spark, node) if may_become_double else None
+
+
+def _of_doubles(spark: SparkSession, node: Any) -> str | None:
+    """Return what Spark does to an exact number that it casts to a double by itself.
+
+    The result of a computation with a double of the table is a double anyway, so that nothing more is lost there.
+    """
+    children = [node.children().apply(index) for index in range(node.children().size())]
+    cast_children = [child for child in children if _becomes_double(spark, child)]
+    has_real_double = any(
+        _is_double(child) and child not in cast_children and not _is_constant_or_text(child) for child in children
+    )
+    if has_real_double and node.getClass().getSimpleName() in _COMPUTING:
+        return None
+    types = {child.children().apply(0).dataType().sql().lower() for child in cast_children}
+    if "float" in types:
+        return (
+            "turns a float into a double, which has other digits (0.1 becomes 0.10000000149011612): cast it first, such as "
+            "cast(cast(x as string) as decimal(18,6))"
+        )
+    if types:
+        return (
+            f"turns a {min(types)} into a double, which keeps 15 digits: write constants without quotes and exponents, and cast "
+            "other operands to decimals, such as cast(x as decimal(18,0))"
+        )
     return None
+
+
+def _becomes_double(spark: SparkSession, node: Any) -> bool:
+    """Return whether Spark, not the author, casts a number of a row to a double that can't hold each of its values."""
+    if not _is_double(node) or node.getClass().getSimpleName() != "Cast" or node.foldable():
+        return False
+    jvm: Any = spark._jvm
+    if node.getTagValue(jvm.org.apache.spark.sql.catalyst.expressions.Cast.USER_SPECIFIED_CAST()).isDefined():
+        return False
+    kind = str(node.children().apply(0).dataType().typeName())
+    return kind in ("long", "float") or kind.startswith("decimal")
+
+
+def _is_constant_or_text(node: Any) -> bool:
+    is_cast = node.getClass().getSimpleName() == "Cast"
+    return bool(node.foldable()) or (is_cast and node.children().apply(0).dataType().typeName() == "string")
 
 
 def _of_product(left: int, right: int) -> str | None:

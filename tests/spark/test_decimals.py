@@ -10,12 +10,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lake import MONDAY, column, contract, topic_of
+from pyspark.sql.functions import expr
 from pyspark.sql.types import DecimalType, StructField, StructType
 
 from exports import contracts
 from exports.contract import Column
 from glue_jobs import columns, errors, session
 from glue_jobs.analyse import analyse, require_sound
+from glue_jobs.decimals import why_inexact
+from glue_jobs.expressions import nodes_of
 
 #: Enough digits for each result of two decimals. Spark has 38.
 EXACT = Context(prec=120)
@@ -287,3 +290,46 @@ def test_an_expression_that_would_lose_digits_is_refused_by_name(wide, columns, 
     assert run.window()["code"] == code
     assert reason in run.window()["reason"]
     assert wide.published("refused") == wide.keys("exports/refused/data/") == []
+
+
+MIXED = topic_of(("big", "long"))
+
+
+@pytest.mark.parametrize(
+    ("expression", "becomes_double"),
+    [
+        ("big / 100", "a bigint"),
+        ("wide + '0'", "a decimal(38,0)"),
+        ("wide = '1'", "a decimal(38,0)"),
+        ("big in (1.5D)", "a bigint"),
+        ("coalesce(single, 0.0)", "a float"),
+        ("if(small = 1, big, double)", "a bigint"),
+        ("coalesce(big * 2, double)", "a bigint"),
+        ("big * 1e0", "a bigint"),
+        ("cast(big as decimal(18,0)) / 100", None),
+        ("cast(big as double) / 100", None),
+        ("small / 100", None),
+        ("big * double", None),
+        ("big = '1'", None),
+        ("sqrt(big)", None),
+        ("coalesce(double, 0)", None),
+        ("wide + 0", None),
+    ],
+)
+def test_no_exact_number_becomes_a_double_unless_the_contract_says_so(spark_of_job, expression, becomes_double):
+    numbers = "cast(1 as bigint) big, 1 small, cast(1 as float) single, 1e0 double, cast(1 as decimal(38,0)) wide"
+    values = spark_of_job.sql(f"select {numbers}").select(expr(expression))
+    root = values._jdf.queryExecution().analyzed().expressions().apply(0)
+    reasons = [reason for node in nodes_of(root) if (reason := why_inexact(spark_of_job, node, (20, 2)))]
+    if becomes_double:
+        assert [reason.split(" into")[0] for reason in reasons] == [f"turns {becomes_double}"]
+    else:
+        assert reasons == []
+
+
+def test_a_bigint_that_would_become_a_double_is_refused_by_name(lake):
+    lake.commit(MIXED, {"id": "a", "at": MONDAY, "big": 2**53 + 1})
+    text = contract(column("id"), column("x", "decimal(20,2)", expression="big / 100"))
+    assert "column x: turns a bigint into a double" in lake.export(text).window()["reason"]
+    kept = contract(column("id"), column("x", "decimal(20,2)", expression="cast(big as decimal(19,0)) / 100"))
+    assert lake.export(kept).column("x") == ["90071992547409.93"]
