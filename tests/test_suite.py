@@ -55,6 +55,7 @@ def ran(tmp_path_factory):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_test_that_hangs_fails_with_its_stack(ran):
     assert "Failed: Timeout" in ran
     assert "threading.Event().wait()" in ran

@@ -49,6 +49,7 @@ def finished(clone, own_options):
     return clone.run("demo", *own_options, "--out", "delivered", "--json")
 
 
+@pytest.mark.slow
 def test_a_users_own_events_become_files(clone, finished):
     assert finished.code == 0, finished.err
     assert finished.document.keys() == promised("demo")

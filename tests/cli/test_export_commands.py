@@ -50,6 +50,7 @@ def at(as_of=AS_OF.isoformat()):
     return ("--as-of", as_of)
 
 
+@pytest.mark.slow
 def test_a_dry_run_of_another_table_publishes_nothing(stocked, call, mine):
     before = stocked.keys("exports/things/manifests/"), stocked.keys("exports/things/data/")
     other = contract(column("id"), column("n", "integer"), name="other")
@@ -116,6 +117,7 @@ def test_copying_a_window_again_deletes_no_file_of_a_reader(stocked, tmp_path):
     assert {name for name in NEIGHBOURS if (copy.parent / name).read_text() != name} == set()
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_other_form_is_replaced_unless_somebody_changed_it(stocked, tmp_path):
     (plain,) = export.download(stocked.target, stocked.export(CONTRACT).record, tmp_path)
     compressed = CONTRACT.replace('dialect = "machine"', 'dialect = "machine", gzip = true')

@@ -66,6 +66,7 @@ def test_an_answer_about_something_else_is_not_taken(kept, tmp_path, change):
         judge(contract, schema)
 
 
+@pytest.mark.slow
 def test_a_folder_that_can_not_be_written_costs_only_time(tmp_path):
     taken = tmp_path / "taken"
     taken.write_text("")

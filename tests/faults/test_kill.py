@@ -48,8 +48,8 @@ def kill_at(lake, faults, point, contract, *words):
     faults.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("point", POINTS)
 def test_the_run_after_a_killed_one_cleans_up_and_publishes_once(stocked, undisturbed, faults, point):
     call, visible = POINTS[point]

@@ -57,6 +57,7 @@ def test_of_two_runs_of_the_same_window_one_publishes(lake, faults, call):
     assert_only_visible_files(lake)
 
 
+@pytest.mark.slow
 def test_of_many_runs_at_once_one_publishes(lake):
     lake.commit(TOPIC, *events(30), at=AS_OF)
     with ThreadPoolExecutor(4) as pool:
@@ -79,6 +80,7 @@ def test_an_older_run_never_replaces_a_newer_restatement(lake, faults):
     assert_only_visible_files(lake)
 
 
+@pytest.mark.slow
 def test_two_writers_of_an_aggregate_lose_nothing(lake, faults):
     """Two windows are written to one table. The slow commit is refused, and made again on top of the fast one."""
     lake.commit(TOPIC, *events(30), *events(30, first=24 * 7), at=AS_OF + A_WEEK)

@@ -83,7 +83,7 @@ PASSING = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault_name", PASSING)
 def test_temporary_faults_are_retried(stocked, undisturbed, faults, prefix, fault_name):
     faults.rule(PASSING[fault_name])
@@ -131,6 +131,7 @@ def test_a_window_is_tried_once_more_after_a_problem_with_storage(stocked, undis
     assert stocked.read(visible(stocked, prefix)["files"][0]["key"]) == undisturbed
 
 
+@pytest.mark.slow
 def test_other_windows_are_tried_after_one_whose_storage_fails(stocked, faults, prefix):
     faults.rule(s3("error", "GET", f"prefix-*/data/{WEEK}/*", status=404, times=0))
     days = LINES.replace("from = 2024-03-04", "from = 2024-02-26")
@@ -156,7 +157,7 @@ LASTING = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault_name", LASTING)
 def test_permanent_faults_fail_the_run_and_leave_no_files(stocked, faults, prefix, fault_name):
     fault, code = LASTING[fault_name]
@@ -184,6 +185,7 @@ def test_files_are_kept_while_a_manifest_may_still_appear(stocked, faults, prefi
     assert files_of(stocked, prefix) == published
 
 
+@pytest.mark.slow
 def test_the_first_error_is_reported_when_the_clean_up_fails_too(stocked, faults, prefix):
     faults.rule(
         s3("error", "PUT", DATA, query=PART, status=400, code="BadDigest", times=0),
@@ -223,6 +225,7 @@ def test_an_aggregate_that_cannot_be_kept_does_not_affect_the_visible_file(stock
     assert files_of(stocked, prefix) == {file["key"] for file in manifest["files"]}
 
 
+@pytest.mark.slow
 def test_an_aggregate_whose_commit_was_not_answered_is_kept_once(stocked, faults, prefix):
     faults.rule(glue("effect_then_reset", "UpdateTable"))
     assert stocked.export(counts("unanswered"), "--prefix", prefix).state() == "published"

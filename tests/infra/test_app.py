@@ -43,6 +43,7 @@ def test_a_bad_file_is_reported_with_exit_code_2_and_nothing_is_created(tmp_path
     assert list(tmp_path.rglob("*.template.json")) == []
 
 
+@pytest.mark.slow
 def test_a_finding_ends_the_app_without_a_traceback(tmp_path, capfd):
     planted = App(outdir=str(tmp_path), context=CONTEXT)
     Annotations.of(Stack(planted, "Planted")).add_error("planted finding")

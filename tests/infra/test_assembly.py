@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from assembly_kit import synthesise
 
 from deployments import check
@@ -11,6 +12,7 @@ from lakeferry.health import aws
 from lakeferry.plan import templates
 
 
+@pytest.mark.slow
 def test_the_required_bootstrap_version_is_the_templates(dev):
     artifacts = json.loads((dev.folder / "manifest.json").read_text())["artifacts"].values()
     needed = [int(one.get("properties", {}).get("requiresBootstrapStackVersion") or 0) for one in artifacts]

@@ -49,6 +49,7 @@ print(len(names))
 """
 
 
+@pytest.mark.slow
 def test_every_module_of_the_job_is_imported(glue, tmp_path):
     done = run(glue, tmp_path, EVERYTHING)
     assert done.returncode == 0, done.stderr
@@ -76,6 +77,7 @@ sys.stdout.buffer.write(report.html(samples.weekly_sales(20)).encode())
 """
 
 
+@pytest.mark.slow
 def test_the_zip_alone_renders_the_report(glue, tmp_path):
     """The zip includes the template, its style sheet, and the packages that render it."""
     done = run(glue, tmp_path, REPORT)

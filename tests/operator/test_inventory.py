@@ -194,6 +194,7 @@ def of_stack(name, stage):
     return [{"Key": "project", "Value": name}, {"Key": "stage", "Value": stage}]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["queue", "topic", "event_rule", "log_group", "dynamodb_table", "schedule"])
 def test_tags_of_another_deployment_outweigh_a_name_of_ours(ctx, kind):
     name, tags = f"{ctx.deployment.prefix}-exports-Thing0A1B2C3D-{SUFFIX}", of_stack("another", "prod")

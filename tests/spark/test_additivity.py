@@ -240,6 +240,7 @@ def test_the_published_totals_have_no_sum_of_averages(lake):
     assert "sums have no meaning" in page.decode()
 
 
+@pytest.mark.slow
 def test_the_next_window_is_compared_without_sums_of_averages(lake):
     lake.commit(THINGS, *EVENTS)
     text = contract(*AVERAGES, aggregate=NO_PERSONS, report={"headline": ["pieces"]}, window={"every": "day"})

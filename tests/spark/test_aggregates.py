@@ -44,6 +44,7 @@ def groups(run, label):
     return {row["region"]: (int(row["visits"]), int(row["spent"])) for row in run.cells(label)}
 
 
+@pytest.mark.slow
 def test_one_small_group_hides_the_next_smallest_too(run):
     """Otherwise the total minus the visible rows would be the small group."""
     assert groups(run, "2024-W08") == {"": (14, 91), "east": (18, 153)}
@@ -52,6 +53,7 @@ def test_one_small_group_hides_the_next_smallest_too(run):
     assert rows["lines"] == {"of_kept_events": 52, "filtered": 0, "suppressed": 20, "delivered": 32}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", [b"west\xff", None], ids=["bytes that are no text", "null"])
 def test_the_next_smallest_group_may_have_any_name(lake, name):
     """Python would read the bytes as another name, and find no such group."""
@@ -111,6 +113,7 @@ SPELLINGS = {
 BLANK = ["\u00a0", "\u2003\t", "\u200b", "\ufeff", "\x00", "\u3000 \u00ad", "\u2800\u034f"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("id_", SPELLINGS)
 def test_all_spellings_of_an_id_are_one_person(lake, id_):
     """Four other people make a group of five, which is shown at a minimum of five, and not at one of six."""
@@ -121,6 +124,7 @@ def test_all_spellings_of_an_id_are_one_person(lake, id_):
     assert groups(lake.export(contract(*COLUMNS, name="six", aggregate=PEOPLE | {"min_group_size": 6})), None) == {}
 
 
+@pytest.mark.slow
 def test_telephone_numbers_that_have_one_pseudonym_are_one_person(lake):
     numbers = ["+49 151 23-45", "+49151 2345", "(+49) 1512345", "\uff0b491512345", "+49151 9999"]
     lake.commit(VISITS, *({"id": who, "at": MONDAY, "who": who, "region": "north", "spent": 1} for who in numbers))
@@ -151,6 +155,7 @@ def test_keys_and_measures_are_computed_for_delivered_lines_only(lake):
     assert run.manifest()["rows"]["events"]["duplicates"] == 11
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("measure", "expected"),
     [
@@ -173,6 +178,7 @@ def test_an_argument_of_an_aggregate_is_not_computed_for_lines_that_are_left_out
     assert run.manifest()["rows"]["lines"]["of_kept_events"] == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("fails", ["as it is computed", "as it is written"])
 def test_a_window_that_fails_leaves_no_groups_in_memory(lake, fails):
     lake.commit(VISITS, *visits("2024-W10", {"north": 4}))
@@ -211,6 +217,7 @@ def test_an_aggregate_is_kept_as_a_table_a_window_at_a_time(lake):
     assert kept(lake) == expected
 
 
+@pytest.mark.slow
 def test_a_kept_table_that_somebody_dropped_is_written_again(lake):
     text = contract(*COLUMNS, aggregate={"no_persons_because": "Counts only.", "keep_as_table": True})
     lake.commit(VISITS, *visits("2024-W10", {"north": 2}))
@@ -220,6 +227,7 @@ def test_a_kept_table_that_somebody_dropped_is_written_again(lake):
     assert kept(lake) == [("2024-W10", "north", 4, 6, first.record.id)]
 
 
+@pytest.mark.slow
 def test_a_kept_table_is_completed_however_old_its_window_is(lake):
     keeping = {"no_persons_because": "Counts only.", "keep_as_table": True}
     text = contract(*COLUMNS, window={"restate_for_days": 0}, aggregate=keeping)

@@ -57,6 +57,7 @@ def test_deleted_rows_are_absent_and_not_counted(lake):
     assert int(summary["total-position-deletes"]) == 2
 
 
+@pytest.mark.slow
 def test_compaction_and_expiry_publish_nothing_new(lake):
     for n in range(3):
         lake.commit(THINGS, thing("a", n), thing(f"b{n}", n), at=MONDAY + timedelta(hours=n))
@@ -89,6 +90,7 @@ def forget_appends(lake):
     lake.flow.expire("things", keep=1)
 
 
+@pytest.mark.slow
 def test_kafkas_newest_time_counts_once_no_snapshot_tells_when_events_came_in(lake):
     """A source may have stopped days ago, and its table is still compacted."""
     lake.target = attrs.evolve(lake.target, complete_until=None)

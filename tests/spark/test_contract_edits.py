@@ -45,7 +45,7 @@ EDITS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_that_moves_events_blocks_windows_beside_one_that_stays(published, edit):
     before = published.read(published.keys(f"exports/things/manifests/{WEEK}")[0])
@@ -167,6 +167,7 @@ def test_lost_events_are_found_although_late_ones_replace_their_number(lake):
     assert lake.export(contract(*LINES)).window()["code"] == "EXP-EVENTS-LOST"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("edit", [{"window": {"zone": "Etc/UTC"}}, {"source": {"min_event_date": MONDAY.date()}}], ids=str)
 def test_lost_events_are_found_after_an_edit_that_moves_none(lake, edit):
     lake.commit(THINGS, *(thing(f"{n}", MONDAY, n) for n in range(10)))

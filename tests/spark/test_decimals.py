@@ -23,6 +23,8 @@ from glue_jobs.expressions import nodes_of
 #: Enough digits for each result of two decimals. Spark has 38.
 EXACT = Context(prec=120)
 DIGITS = 38
+#: Each example is a query of Spark. `--hypothesis-profile=search` tries twenty times as many.
+FEW = settings(max_examples=settings.default.max_examples // 20)
 
 
 @attrs.frozen
@@ -89,7 +91,7 @@ def compute(spark_of_job, tmp_path_factory):
     return computed
 
 
-@settings(max_examples=30)
+@FEW
 @given(numbers(), numbers(), st.sampled_from("+-"))
 @example(number("1e-18", 38, 18), number("0", 1, 0), "+")
 @example(number("9" * 38, 38, 0), number("1", 1, 0), "+")
@@ -99,7 +101,7 @@ def test_sums_and_differences_are_exact(compute, left, right, operator):
     assert compute(f"a {operator} b", [left, right]) == expected
 
 
-@settings(max_examples=30)
+@FEW
 @given(numbers(), numbers())
 @example(number("1e-18", 38, 18), number("100", 3, 0))
 @example(number("2.000000123456789012", 38, 18), number("3.000000000000000001", 38, 18))
@@ -110,7 +112,7 @@ def test_products_are_exact(compute, left, right):
     assert compute("a * b", [left, right]) == expected
 
 
-@settings(max_examples=30)
+@FEW
 @given(numbers(), numbers(), st.sampled_from([0, 2, 6, 12]))
 @example(number("1", 38, 0), number("3", 1, 0), 2)
 @example(number("1", 18, 2), number("3", 18, 2), 12)
@@ -136,7 +138,7 @@ def test_a_quotient_by_a_constant_that_ends_is_exact(compute, digits, divisor, p
     assert compute(f"a / {divisor}", [left], places=places) == EXACT.divide(left.value, constant)
 
 
-@settings(max_examples=30)
+@FEW
 @given(numbers(), numbers())
 @example(number("9" * 38, 38, 0), number("7e-18", 38, 18))
 def test_remainders_are_exact(compute, left, right):
@@ -144,7 +146,7 @@ def test_remainders_are_exact(compute, left, right):
     assert compute("a % b", [left, right]) in (expected, "EXP-OVERFLOW")
 
 
-@settings(max_examples=30)
+@FEW
 @given(numbers(), numbers())
 @example(number("99999999999999999999", 20, 0), number("1", 1, 0))
 def test_an_integral_quotient_is_exact_or_refused(compute, left, right):
@@ -152,7 +154,7 @@ def test_an_integral_quotient_is_exact_or_refused(compute, left, right):
     assert compute("a div b", [left, right]) in (expected, "EXP-EXPRESSION-TYPE", "EXP-OVERFLOW")
 
 
-@settings(max_examples=30)
+@FEW
 @given(numbers(), numbers(), st.sampled_from(["coalesce({}, {})", "if(a is not null, {}, {})", "array({}, {})[0]"]))
 @example(number("9" * 38, 38, 0), number("1e-18", 38, 18), "coalesce({}, {})")
 def test_a_common_type_keeps_all_digits(compute, left, right, text):
@@ -163,7 +165,7 @@ def test_a_common_type_keeps_all_digits(compute, left, right, text):
         assert result == expected
 
 
-@settings(max_examples=30)
+@FEW
 @given(st.lists(numbers(30), min_size=1, max_size=5), st.integers(0, 8))
 def test_sums_and_averages_of_rows_are_exact_or_rounded_once(compute, values, factor):
     """All values of a column have one type, which is the first one's."""
@@ -208,6 +210,7 @@ def only(id_):
     return [{"where": f"id = '{id_}'", "reason": "the case at hand"}]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("text", "type_", "id_", "expected"),
     [
@@ -232,6 +235,7 @@ def test_a_measure_and_a_filter_of_long_decimals_keep_their_digits(wide):
     assert [list(row.values()) for row in run.cells()] == [["tiny", "0.000000000000000001", "0.000000000000000001"]]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("columns", "sections", "code", "reason"),
     [

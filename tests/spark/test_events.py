@@ -215,6 +215,7 @@ def own_names(lakes):
     return lake
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_a_topic_may_have_fields_with_the_names_of_kafkas_metadata(own_names, stage):
     text = contract(column("id"), column("page"), name=f"own_{stage[0]}", window={"filter_stage": stage})
@@ -315,6 +316,7 @@ MEANINGLESS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_a_time_that_means_nothing_is_invalid_and_not_early(lake, stage):
     early = {id_: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros) for id_, micros in MEANINGLESS.items()}
@@ -352,6 +354,7 @@ def test_a_time_of_kafka_beyond_the_calendar_is_no_time_of_a_commit(lake, micros
     assert with_appended_at(lake.spark, table).appended_at == expected
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 def test_events_of_other_weeks_do_not_decide_on_a_window(lake, stage):
     """A third of an old week's events have no time. One of this week's three events has no key, among many of a later week."""
@@ -398,6 +401,7 @@ def test_neither_order_nor_files_nor_commits_change_a_byte(lakes):
     assert made[0].count(b"\r\n") == 41
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_many_keys_and_one_that_has_most_rows_over_several_partitions(lake):
     """Enough rows for two partitions, in an order unlike the file's. Nine of ten have one key."""

@@ -148,6 +148,7 @@ ONE_PERSON = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("measure", ONE_PERSON)
 def test_a_measure_that_shows_one_person_needs_a_reason(spark, measure):
     def checked(rule, **more):
@@ -195,6 +196,7 @@ def test_the_id_of_a_person_is_known_in_the_array_of_an_item(spark):
 METADATA = ["_file", "_pos", "_spec_id", "_partition", "_deleted", "_FILE", "things._file", "_metadata"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", METADATA)
 def test_the_metadata_that_iceberg_adds_to_a_table_is_no_field(guarded_lake, name):
     """_file has the bucket and the ids of the organisation, the environment and the cluster."""
@@ -237,6 +239,7 @@ CLOCKS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("where", CLOCKS)
 def test_a_text_that_spark_reads_as_the_current_time_is_refused_everywhere(guarded_lake, where):
     filters = [{"where": where, "reason": "the case at hand"}]

@@ -71,7 +71,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", CHANGES)
 def test_only_windows_that_a_change_can_affect_are_computed_again(lake, change):
     days(lake)
@@ -85,6 +85,7 @@ def test_only_windows_that_a_change_can_affect_are_computed_again(lake, change):
     assert night(lake, text) == ([], dict.fromkeys(DAYS, "unchanged"))
 
 
+@pytest.mark.slow
 def test_rows_that_an_upsert_table_replaces_are_noticed(lake):
     """Iceberg leaves out files in which the deleted key can't be: that with the keys a2 to b2, but not that with a0 to b0."""
     days(lake, "upsert")
@@ -128,6 +129,7 @@ def test_a_table_of_the_same_name_is_another_table(lake):
     assert night(lake, text) == (DAYS, dict.fromkeys(DAYS, "unchanged"))
 
 
+@pytest.mark.slow
 def test_an_empty_window_that_was_skipped_is_not_computed_again(lake):
     days(lake)
     delete(lake, "id IN ('a1', 'b1')")
@@ -187,6 +189,7 @@ def test_an_incomplete_window_is_not_computed_again_before_it_can_be_complete(la
     assert night(lake, text, as_of=far) == ([], {"2099-12-27": "unchanged"})
 
 
+@pytest.mark.slow
 def test_a_kept_aggregate_is_checked_once_for_all_windows(lake):
     days(lake)
     aggregate = {"no_persons_because": "Counts only.", "keep_as_table": True}

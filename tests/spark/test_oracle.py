@@ -87,6 +87,7 @@ def _text(value):
     return value.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(value, datetime) else str(value)
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_two_weeks_of_generated_sales(generated):
     run, file = generated
@@ -103,6 +104,7 @@ def test_two_weeks_of_generated_sales(generated):
             assert len(expected) > 400
 
 
+@pytest.mark.slow
 def test_every_reader_reads_the_same(generated, tmp_path):
     run, _ = generated
     content = run.csv("2024-W10")

@@ -96,6 +96,7 @@ def replaced(lake, *names):
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "reading",
     [
@@ -293,7 +294,7 @@ def replace_amount(place):
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("place", NESTED)
 def test_a_field_replaced_inside_a_nested_field_stops_the_run(lake, place):
     changed_inside(lake, place, NESTED[place], *replace_amount(place))
@@ -306,6 +307,7 @@ def test_a_field_replaced_inside_a_nested_field_stops_the_run(lake, place):
     assert meant.column("x") == ["", ""]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("place", ["m{}", "m"])
 def test_the_only_field_of_a_record_that_was_replaced_stops_the_run(lake, place):
     """Iceberg can't read the old files: they have no field that the record has now."""

@@ -223,7 +223,7 @@ SUMMED = {"no_persons_because": "Numbers only."}
 EXACT = "cast(cast(real as string) as decimal(12,2))"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("code", "columns", "ids", "more"),
     [
@@ -298,6 +298,7 @@ def test_an_expression_cannot_raise_an_error_of_its_own(limits, text):
         limits.export(contract(column("id"), column("x", expression=text), name="raises"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("sections", "names"),
     [
@@ -332,6 +333,7 @@ def test_an_error_names_the_expressions_that_fail(limits, sections, names):
     assert (run.window()["code"], run.window()["reason"]) == ("EXP-DIVISION", f"an expression divides by zero ({names})")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -424,6 +426,7 @@ def test_personal_data_is_masked_and_generalised(lake):
     ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("source", "personal"),
     [
@@ -475,6 +478,7 @@ YEAR = {"treatment": "generalise", "to": "year"}
 LAST_DUE = column("due", "date", measure="max(due)")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("columns", "ids", "more"),
     [
@@ -498,6 +502,7 @@ def test_a_date_that_no_calendar_prints_stops_the_run(far, columns, ids, more):
     assert far.published("dates") == far.keys("exports/dates/data/") == []
 
 
+@pytest.mark.slow
 def test_dates_beyond_the_calendar_do_not_matter_in_rows_that_are_left_out(far):
     left_out = [{"where": "not open", "reason": "no end"}]
     run = far.export(

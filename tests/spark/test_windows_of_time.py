@@ -133,7 +133,7 @@ def clocks(lakes):
     return lake
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 @pytest.mark.parametrize("name", LOCAL_WINDOWS)
 def test_a_time_without_a_zone_belongs_to_the_day_that_it_shows(clocks, name, stage):
@@ -230,6 +230,7 @@ def test_a_topic_may_have_fields_window_start_and_window_end(lake):
 MINUTES = (("before", MONDAY - timedelta(minutes=1)), ("in", MONDAY))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("time", "zone"), [("at", "UTC"), ("wall", "America/New_York"), ("wall", "Asia/Tokyo")])
 def test_events_of_any_year_can_be_valid(lake, time, zone):
     """Years before 1000 have fewer than four digits, and west of Greenwich the first one begins in a year that Python lacks."""
@@ -305,6 +306,7 @@ def test_the_last_two_windows_are_published_first_then_missed_ones_oldest_first(
     assert shown == ["w-3", "w-2", "w-1", "w0"]
 
 
+@pytest.mark.slow
 def test_the_first_run_compares_the_last_window_with_the_one_before(lake):
     lake.commit(THINGS, *(thing(f"w{n}", 5 + n, MONDAY + n * WEEK_LENGTH) for n in (-2, -1, 0)))
     rule = {"from": MONDAY.date() - 2 * WEEK_LENGTH}
@@ -317,6 +319,7 @@ def test_the_first_run_compares_the_last_window_with_the_one_before(lake):
     assert "no earlier window had been published" in first.decode()
 
 
+@pytest.mark.slow
 def test_numbers_are_not_compared_across_versions_and_units_of_the_contract(lake):
     lake.commit(THINGS, *(thing(f"w{n}", 5, MONDAY + n * WEEK_LENGTH) for n in (-1, 0)))
     head = {"report": {"headline": ["n"]}, "window": {"from": MONDAY.date() - WEEK_LENGTH}}
@@ -353,6 +356,7 @@ def test_a_run_begins_no_window_for_which_its_time_is_not_enough(lake):
     assert ([window["window"] for window in last.record.windows], last.record.windows_left) == (["2024-W08"], 0)
 
 
+@pytest.mark.slow
 def test_a_window_is_compared_with_windows_of_its_length_only(lake):
     lake.commit(THINGS, thing("a", 1))
     lake.export(contract(*LINES, window={"every": "day", "from": date(2024, 3, 9)}))
@@ -375,6 +379,7 @@ def test_a_check_that_follows_from_a_column_says_how_to_change_the_column(lake):
     assert both["remedy"] == f"Correct the source, or the check, or {columns}"
 
 
+@pytest.mark.slow
 def test_blocked_windows_delay_no_other_window(lake):
     """The two oldest windows fail in every run."""
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in range(-3, 1)))
@@ -446,6 +451,7 @@ def test_a_run_publishes_nothing_after_its_time_limit(lake):
 ZONES = ("UTC", "Pacific/Apia", "America/New_York", "Asia/Kathmandu", "Europe/Berlin")
 
 
+@pytest.mark.slow
 def test_the_time_zone_of_the_machine_has_no_effect(lake):
     texts = topic_of(("text", "string"), ("price", "double"))
     values = [

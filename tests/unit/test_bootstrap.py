@@ -94,6 +94,7 @@ def test_a_damaged_jar_is_fetched_again(made, pinned, tmp_path):
     assert damaged.read_bytes() == (pinned / damaged.name).read_bytes()
 
 
+@pytest.mark.slow
 def test_glue_6_gets_packages_and_jars_of_its_own(made, pinned, tmp_path):
     linked(made, pinned)
     shutil.copy(GLUE6_LOCK, made.tree)

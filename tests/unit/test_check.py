@@ -174,6 +174,7 @@ def test_valid_spark_expressions_are_accepted(of_filter, where):
     assert of_filter(where) == []
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(
     ("where", "expected_message"),
     [
@@ -314,6 +315,7 @@ def test_checks_see_columns_of_the_file_and_its_totals(findings):
     ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("expression", "carried"),
     [
@@ -426,6 +428,7 @@ ONE_PERSON = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("measure", ONE_PERSON)
 def test_a_measure_that_shows_one_person_needs_a_reason(findings, measure):
     text = BASE + COLUMN.replace("text", "decimal(18,2)" if "avg" in measure else "integer")

@@ -158,6 +158,7 @@ def test_too_many_parts_are_reported_and_overwrite_no_other_partition(bucket):
     assert (error.code, isinstance(error, DataProblem)) == ("EXP-FILE-TOO-LARGE", True), "other windows may be small enough"
 
 
+@pytest.mark.slow
 def test_parts_grow_so_that_few_numbers_hold_a_large_partition(bucket):
     """With the most partitions, each has 98 part numbers of its own. Here it has 11."""
     target = attrs.evolve(start_upload(bucket, "file.csv", 1), stride=12)

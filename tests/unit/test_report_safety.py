@@ -189,6 +189,7 @@ def test_lone_surrogates_are_accepted():
     assert "‹U+DC80›" in report.html(attrs.evolve(made, stats=broken)).encode().decode()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("text", "columns", "values"),
     [

@@ -93,7 +93,7 @@ def calls_of_a_life(**shop):
     return len(quiet.toys.shop.calls)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("slow", [0, 12])
 def test_one_fault_at_any_call(fault, slow):
@@ -104,6 +104,7 @@ def test_one_fault_at_any_call(fault, slow):
         assert history.struck == 1, number
 
 
+@pytest.mark.slow
 def test_two_faults_in_one_life():
     calls = calls_of_a_life()
     pairs = [(one, one + apart) for one in range(1, calls) for apart in (1, 2)]

@@ -142,6 +142,7 @@ def test_every_template_is_one_statement_of_known_tokens(position):
     assert text == " ".join(text.split())
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("position", STATEMENTS)
 @settings(max_examples=30)
 @given(PIECES)

@@ -48,6 +48,7 @@ def test_every_kind_has_a_life():
     assert LIVES.keys() == RESOURCE_TYPES.keys()
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("kind", LIVES)
 def test_any_fault_at_any_call_leads_to_the_same_end(drawn, kind):
     outcome = drawn(kind)
@@ -94,6 +95,7 @@ def test_a_request_that_snowflake_does_not_document_is_found(body, query, messag
         snowflake_contract.check_request("POST", path, query, "application/json", body)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("kind", LIVES)
 def test_nothing_is_written_where_nothing_differs(kind):
     before = past(kind)

@@ -96,6 +96,7 @@ def deployment(aws):
         yield made
 
 
+@pytest.mark.slow
 def test_the_commands_print_what_the_page_shows(deployment):
     terminal, commands = Terminal(deployment), list(shown())
     assert [command.split()[0] for command, _ in commands].count("aws") == 6
