@@ -29,9 +29,22 @@ _DIGITS: Final = "[0-9]" + 6 * "[^0-9]{0,6}[0-9]"
 _INVISIBLE: Final = "\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202c\u2060\u2066\u2067\u2068\u2069\ufeff"
 #: Spaces and hyphens that look like the usual ones. NFKC makes some of them the usual ones.
 _LOOK_ALIKE: Final = "\u2002\u2003\u2005\u2007\u2008\u2009\u200a\u202f\u3000\u2010\u2011"
+#: Signs that separate groups of digits as a hyphen does: other hyphens, dashes, the minus sign.
+_DASHES: Final = "\u2010\u2012\u2013\u2014\u2015\u2212"
+#: The code points of the zeros of other scripts, such as the Arabic ones (Unicode's category Nd). The other digits follow.
+_ZEROS: Final = (
+    "0660 06F0 07C0 0966 09E6 0A66 0AE6 0B66 0BE6 0C66 0CE6 0D66 0DE6 0E50 0ED0 0F20 1040 1090 17E0 1810 "
+    "1946 19D0 1A80 1A90 1B50 1BB0 1C40 1C50 A620 A8D0 A900 A9D0 A9F0 AA50 ABF0"
+)
+_DIGITS_OF_SCRIPTS: Final = tuple("".join(chr(int(zero, 16) + value) for zero in _ZEROS.split()) for value in range(10))
 #: What is in a block with spellings that are made plain before the search. Full-width letters, digits and signs, which
 #: mail programs and telephones accept, begin with one of three pairs of bytes in UTF-8.
-_UNUSUAL: Final = (b"\xef\xbc", b"\xef\xbd", b"\xef\xb9", *(sign.encode() for sign in _INVISIBLE + _LOOK_ALIKE))
+_UNUSUAL: Final = (
+    b"\t",
+    *(b"\xef\xbc", b"\xef\xbd", b"\xef\xb9"),
+    *(sign.encode() for sign in _INVISIBLE + _LOOK_ALIKE + _DASHES),
+    *sorted({digit.encode()[:-1] for digits in _DIGITS_OF_SCRIPTS for digit in digits}),
+)
 #: No value that the search knows is shorter, in bytes: `a@b.co`.
 _SHORTEST: Final = 6
 #: Of numbers with a card's length and first digits, one in ten has the right check digit by chance. Above
@@ -81,8 +94,8 @@ _NAMED_NUMBER: Final = (
 )
 _PHONE: Final = rf"{_INTERNATIONAL}|{_NAMED_NUMBER}|(?:^|[^{_WORD}.,:/+-])(?:{'|'.join(_NATIONAL)})(?:$|[^{_WORD}/-])"
 _IBAN_START: Final = r"[A-Za-z]{2}[0-9]{2}"
-_IBAN: Final = rf"(?:^|[^{_WORD}]){_IBAN_START}(?:[ \x{{a0}}-]?[0-9A-Za-z]){{11,30}}"
-_CARD: Final = rf"(?:^|[^{_WORD}.,-])[2-6](?:[ \x{{a0}}-]?[0-9]){{12,18}}(?:$|[^{_WORD}-])"
+_IBAN: Final = rf"(?:^|[^{_WORD}]){_IBAN_START}(?:[ \x{{a0}}./-]{{0,2}}[0-9A-Za-z]){{11,30}}"
+_CARD: Final = rf"(?:^|[^{_WORD}.,-])[2-6](?:[ \x{{a0}}-]{{0,3}}[0-9]){{12,18}}(?:$|[^{_WORD}-])"
 
 #: Whole IBANs' lengths by country (SWIFT's IBAN registry).
 _IBAN_LENGTHS: Final = {
@@ -116,7 +129,7 @@ _CARDS: Final = re.compile(
     r"|(?:6011|64[4-9]|65|35(?:2[89]|[3-8]))[0-9]*|62[0-9]{14,17}|(?:50|5[6-8]|6[03-79])[0-9]{14,17}"
 )
 _GROUPED: Final = re.compile(
-    r"[0-9]{4}([ \xa0-])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1?[0-9]{3})?|[0-9]{4}([ \xa0-])[0-9]{6}\2[0-9]{4,5}"
+    r"[0-9]{4}([ \xa0-]{1,3})[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1?[0-9]{3})?|[0-9]{4}([ \xa0-]{1,3})[0-9]{6}\2[0-9]{4,5}"
 )
 _DATE: Final = re.compile(
     r"[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}(?![0-9])|(?<![0-9])[0-9]{1,2}([./ -])[0-9]{1,2}\1(?:19|20)[0-9]{2}(?![0-9])"
@@ -160,7 +173,9 @@ def _is_long_enough(number: str) -> bool:
 def has_iban(text: str) -> bool:
     for match in re.finditer(rf"(?<!\w){_IBAN_START}", text):
         length = _IBAN_LENGTHS.get(match[0][:2].upper())
-        found = re.match(rf"(?:[ \xa0-]?[0-9A-Za-z]){{{length}}}(?![0-9A-Za-z])", text[match.start() :]) if length else None
+        found = (
+            re.match(rf"(?:[ \xa0./-]{{0,2}}[0-9A-Za-z]){{{length}}}(?![0-9A-Za-z])", text[match.start() :]) if length else None
+        )
         if found and _is_divisible(re.sub(r"[^0-9A-Za-z]", "", found[0]).upper()):
             return True
     return False
@@ -174,7 +189,7 @@ def _is_divisible(iban: str) -> bool:
 def card_numbers(text: str) -> list[tuple[bool, bool]]:
     """Return whether each number that begins like a card is grouped, and whether its check digit is right."""
     found = []
-    for match in re.finditer(r"(?<![\w.,-])[2-6](?:[ \xa0-]?[0-9]){12,18}(?![\w-])", text):
+    for match in re.finditer(r"(?<![\w.,-])[2-6](?:[ \xa0-]{0,3}[0-9]){12,18}(?![\w-])", text):
         digits = re.sub(r"[^0-9]", "", match[0])
         is_grouped = not match[0].isdigit()
         if (not is_grouped or _GROUPED.fullmatch(match[0])) and len(digits) >= 14 and _has_card_prefix(digits):
@@ -295,8 +310,12 @@ def _has_any(block: bytes, signs: tuple[bytes, ...]) -> bool:
 
 def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the texts with the usual letters, digits, spaces and hyphens, and without signs that nobody sees."""
-    visible = pc.replace_substring_regex(pc.utf8_normalize(values, "NFKC"), f"[{_INVISIBLE}]", "")
-    return pc.replace_substring_regex(visible, "\u2010", "-")
+    plain = pc.replace_substring_regex(pc.utf8_normalize(values, "NFKC"), f"[{_INVISIBLE}]", "")
+    plain = pc.replace_substring_regex(plain, f"[{_DASHES}]", "-")
+    plain = pc.replace_substring_regex(plain, r"\t+", " ")
+    for value, digits in enumerate(_DIGITS_OF_SCRIPTS):
+        plain = pc.replace_substring_regex(plain, f"[{digits}]", str(value))
+    return plain
 
 
 def require_patterns(contract: Contract) -> None:
