@@ -99,8 +99,12 @@ class StagedSecrets:
     def list_secret_version_ids(self, **asked):
         def listed():
             versions = self._find(asked).versions.items()
-            shown = [(one, labels) for one, (_, labels, _) in versions if labels or asked.get("IncludeDeprecated")]
-            return {"Versions": [{"VersionId": one, "VersionStages": sorted(labels)} for one, labels in shown]}
+            shown = [
+                {"VersionId": version, "VersionStages": sorted(labels), "CreatedDate": moment(created)}
+                for version, (_, labels, created) in versions
+                if labels or asked.get("IncludeDeprecated")
+            ]
+            return {"Versions": shown}
 
         return self._on_call("ListSecretVersionIds", listed)
 

@@ -184,7 +184,7 @@ class Rotation:
         return self._revoke(context, strategy, in_grace=True)
 
     def revoke_expired(self, secret_ids: Sequence[str]) -> dict[str, Any]:
-        """Revoke replaced keys whose grace period is over. A secret that is being rotated is left for the next call.
+        """Revoke replaced keys whose grace period is over. A secret whose rotation began today is left for the next call.
 
         An error of one secret doesn't stop the others. At the end, raises the first LakeferryError.
         """

@@ -135,13 +135,23 @@ class SecretVersions:
 
     def others(self) -> Iterator[Version]:
         """Yield the other versions that Secrets Manager still has: those that aren't current, previous or pending."""
+        for listed in self._listed():
+            if _STAGES.isdisjoint(listed.get("VersionStages") or ()) and (version := self.read(str(listed["VersionId"]))):
+                yield version
+
+    def created(self, version: str) -> float | None:
+        """Return when a version was created, in seconds since 1970, even if it has no value; None if AWS doesn't say."""
+        for listed in self._listed():
+            if listed.get("VersionId") == version:
+                return _seconds(listed.get("CreatedDate"))
+        return None
+
+    def _listed(self) -> Iterator[Mapping[str, Any]]:
         parameters: dict[str, Any] = {"SecretId": self.secret_id, "IncludeDeprecated": True}
         while True:
             with aws_call(f"listing the versions of secret {self.secret_id}"):
                 page = self.client.list_secret_version_ids(**parameters)
-            for listed in page.get("Versions") or []:
-                if _STAGES.isdisjoint(listed.get("VersionStages") or ()) and (version := self.read(str(listed["VersionId"]))):
-                    yield version
+            yield from page.get("Versions") or []
             if not page.get("NextToken"):
                 return
             parameters["NextToken"] = page["NextToken"]
@@ -199,7 +209,7 @@ def _every(rules: Mapping[str, Any]) -> float | None:
 
 
 DAY: Final = 86400.0
-#: Seconds after which a pending version gets a label with the time before it becomes current.
+#: Seconds after which a pending version gets a label with the time before it becomes current, and no longer stops revocation.
 PENDING_LIFE: Final = DAY
 
 
@@ -230,8 +240,17 @@ class RotationContext:
 
     @property
     def is_rotating(self) -> bool:
-        """Return whether a rotation is running. Secrets Manager labels the pending version before the first step."""
-        return self.described.labelled(PENDING) not in ("", self.current.id)
+        """Return whether a rotation may be running. Secrets Manager labels the pending version before the first step.
+
+        The label stays after a rotation that failed, so only that of a young version says that one is running. Replaced keys
+        must not stay valid for as long as rotation fails. A version of unknown age doesn't keep them valid either: only keys
+        that are neither current nor pending, and whose grace is over, are revoked.
+        """
+        label = self.described.labelled(PENDING)
+        if label in ("", self.current.id):
+            return False
+        created = self.pending.created if self.pending else self.versions.created(label)
+        return created is not None and self.now() < created + PENDING_LIFE
 
     def require_same_labels(self) -> None:
         """Raise Refused if a rotation has begun or ended since this was read."""

@@ -8,7 +8,7 @@ import pytest
 from rotation_environment import USER, RotationEnvironment, aws_error, pair_of, pool
 from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, token
 
-from lambdas.rotation.versions import DAY
+from lambdas.rotation.versions import DAY, PENDING_LIFE
 from lambdas.shared.errors import LakeferryError, Refused, Transient
 
 NAMES = ("kafka", "snowflake")
@@ -343,6 +343,28 @@ def test_no_key_is_revoked_while_a_rotation_is_under_way(env, name, steps):
     assert [(one["revoked"], one["rotating"]) for one in result["secrets"]] == [([], True)]
     assert shape(env) == before
     assert env.rotate(name, version) == version
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+def test_replaced_keys_are_revoked_although_a_rotation_failed_and_left_its_label(env, name, steps):
+    """The label of the failed rotation stays for as long as rotation fails; the replaced key's grace ends before."""
+    replaced = env.fields(name)
+    env.rotate(name)
+    env.clock.sleep(31 * DAY)
+    version = env.secrets.start(name)
+    for step in STEPS[:steps]:
+        env.step(name, step, version)
+    current = env.fields(name)
+    env.clock.sleep(PENDING_LIFE - 60)
+    assert env.ask(operation="revoke_expired", secrets=[name])["secrets"][0]["rotating"]
+    env.clock.sleep(120)
+    answer = env.ask(operation="revoke_expired", secrets=[name])["secrets"][0]
+    assert not answer["rotating"]
+    assert not env.exists(replaced)
+    assert env.accepts(current)
+    assert env.rotate(name, version) == version
+    assert env.accepts(env.fields(name))
 
 
 @pytest.mark.parametrize("name", NAMES)
