@@ -18,6 +18,17 @@ from lambdas.shared.secrets import SecretStore
 ACCOUNT = "111122223333"
 REGION = "eu-west-1"
 WORK_SECONDS = 90
+#: What a vendor may answer instead of its role or user, and no role may trust.
+NO_PRINCIPALS = (
+    "*",
+    "arn:aws:iam::999988887777:root",
+    "arn:aws:iam::999988887777:role/*",
+    "arn:aws:iam::*:role/vendor",
+    "999988887777",
+    "arn:aws:sts::999988887777:assumed-role/vendor/session",
+    "arn:aws:iam::999988887777:role/vendor\n",
+    "glue.amazonaws.com",
+)
 START = 1_790_000_000.0
 _numbers = itertools.count(1)
 

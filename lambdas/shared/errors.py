@@ -160,4 +160,8 @@ DOCUMENT: Final = ErrorRow(
 )
 
 OUTPUTS: Final = ErrorRow("LF-OUTPUTS", "Shorten the names that the value is built from, and deploy again.")
+PRINCIPAL: Final = ErrorRow(
+    "LF-PRINCIPAL",
+    "Ask the vendor's support whose principal that is. Nothing trusts it; deploy again when the vendor names another.",
+)
 INTERNAL: Final = ErrorRow("LF-INTERNAL", "Report it with the trace from the function's log, which holds no secret.")

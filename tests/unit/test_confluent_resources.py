@@ -21,6 +21,7 @@ from confluent_context import (
     spec,
     wrote,
 )
+from resource_environment import NO_PRINCIPALS
 
 from lambdas.confluent.resources import (
     acl,
@@ -53,6 +54,7 @@ ENVIRONMENT = {
     "metadata": {"resource_name": "crn://e"},
     "stream_governance_config": {"package": "ESSENTIALS"},
 }
+VENDOR_ROLE = "arn:aws:iam::999988887777:role/vendor-1"
 POOL = "/fcpm/v2/compute-pools/lfcp-1"
 
 
@@ -114,13 +116,29 @@ def test_outputs(server):
         "resource_name": "crn://p",
         "rest_endpoint": server.url,
     }
-    config = {"iam_role_arn": "arn:vendor", "external_id": "uuid"}
+    config = {"iam_role_arn": VENDOR_ROLE, "external_id": "uuid"}
     server.answers["GET /pim/v1/integrations/cspi-1"] = (200, {"display_name": NAME, "config": config})
     outputs = provider_integration.is_ready(context(server), integration_spec(), "cspi-1")
-    assert outputs == {"id": "cspi-1", "name": NAME, "confluent_role_arn": "arn:vendor", "external_id": "uuid"}
+    assert outputs == {"id": "cspi-1", "name": NAME, "confluent_role_arn": VENDOR_ROLE, "external_id": "uuid"}
     server.answers[f"GET /iam/v2/service-accounts/{SA}"] = (200, {"display_name": NAME})
     outputs = service_account.is_ready(context(server), spec(service_account), SA)
     assert outputs == {"id": SA, "name": NAME, "principal": f"User:{SA}"}
+
+
+@pytest.mark.parametrize("arn", NO_PRINCIPALS)
+def test_a_principal_that_is_not_one_role_or_user_gets_into_no_trust_policy(server, arn):
+    config = {"iam_role_arn": arn, "external_id": "uuid"}
+    server.answers["GET /pim/v1/integrations/cspi-1"] = (200, {"display_name": NAME, "config": config})
+    with pytest.raises(Refused) as raised:
+        provider_integration.is_ready(context(server), integration_spec(), "cspi-1")
+    assert raised.value.row.code == "LF-PRINCIPAL"
+
+
+def test_an_answer_that_is_not_a_cluster_s_id_gets_into_no_policy(server):
+    """Policies allow the Glue database with the cluster's id: to Tableflow, to Snowflake, and to what drops it on destroy."""
+    for wrong in ("*", "lkc-*", "lkc-1/x", "lkc-?"):
+        with pytest.raises(Refused):
+            kafka_cluster.is_ready(context(server), cluster_spec(), wrong)
 
 
 def test_an_object_is_found_by_its_whole_name_and_by_the_known_id(server):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from resource_environment import Invocations, ManualClock, MemorySecrets, Resource
+from resource_environment import NO_PRINCIPALS, Invocations, ManualClock, MemorySecrets, Resource
 from snowflake_context import (
     EXTERNAL_ID,
     IAM_USER,
@@ -24,7 +24,16 @@ from snowflake_context import (
     written,
 )
 
-from lambdas.shared.errors import BadProperties, Conflict, NotFound, ReplacementRequired, ResourceFailed, TimedOut, Transient
+from lambdas.shared.errors import (
+    BadProperties,
+    Conflict,
+    NotFound,
+    Refused,
+    ReplacementRequired,
+    ResourceFailed,
+    TimedOut,
+    Transient,
+)
 from lambdas.snowflake.resources import catalog_integration, external_volume, trust
 
 URL = "s3://lake-bucket/tableflow/v1/"
@@ -107,6 +116,16 @@ def test_an_external_id_that_isn_t_reported_is_still_ours(server):
 def test_a_description_without_the_values_is_not_ready(server, rows):
     with pytest.raises(Transient):
         external_volume.is_ready(context(there(server, **{"DESC EXTERNAL VOLUME": rows})), spec(external_volume, **VOLUME), OWN)
+
+
+@pytest.mark.parametrize("arn", NO_PRINCIPALS)
+def test_a_principal_that_is_not_one_role_or_user_gets_into_no_trust_policy(server, arn):
+    volume, integration = volume_rows(location(STORAGE_AWS_IAM_USER_ARN=arn)), integration_rows(API_AWS_IAM_USER_ARN=arn)
+    held = context(there(server, **{"DESC EXTERNAL VOLUME": volume, "DESC CATALOG INTEGRATION": integration}))
+    for module, given in ((external_volume, VOLUME), (catalog_integration, INTEGRATION)):
+        with pytest.raises(Refused) as raised:
+            module.is_ready(held, spec(module, **given), OWN)
+        assert raised.value.row.code == "LF-PRINCIPAL"
 
 
 @pytest.mark.parametrize(

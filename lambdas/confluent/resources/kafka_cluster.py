@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from lambdas.confluent import crn
@@ -16,6 +17,7 @@ PROPERTIES: Final = KafkaClusterProps
 #: Creating takes minutes, deleting up to half an hour. CDK waits for at most an hour.
 TIMEOUT_SECONDS: Final = 3300.0
 _ROUTE: Final = "/cmk/v2/clusters"
+_ID: Final = re.compile(r"lkc-[a-z0-9-]+")
 
 
 def create(context: Ctx, spec: KafkaClusterProps) -> str:
@@ -34,6 +36,9 @@ def create(context: Ctx, spec: KafkaClusterProps) -> str:
 
 
 def is_ready(context: Ctx, spec: KafkaClusterProps, object_id: str) -> Outputs | None:
+    """Return the outputs once cluster and Schema Registry are ready. The id is also a Glue database's name in IAM policies."""
+    if not _ID.fullmatch(object_id):
+        raise Refused(confluent_errors.UNEXPECTED, f"{object_id[:60]!r} is not the id of a Kafka cluster, lkc-…")
     actual = existing(context.vendor.cluster(spec.environment_id, object_id), f"Kafka cluster {object_id}")
     if text(actual, "status", "phase") == "FAILED":
         raise ResourceFailed(confluent_errors.CLUSTER_FAILED, f"Kafka cluster {object_id} is FAILED", patience=300.0)

@@ -13,6 +13,7 @@ from lambdas.confluent.client import CLOUD, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
 from lambdas.confluent.properties import ProviderIntegrationProps
 from lambdas.shared.errors import InProgress
+from lambdas.shared.principals import require_principal
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ProviderIntegrationProps
@@ -35,7 +36,9 @@ def is_ready(context: Ctx, spec: ProviderIntegrationProps, object_id: str) -> Ou
     return {
         "id": object_id,
         "name": text(actual, "display_name"),
-        "confluent_role_arn": require_text(actual, "config", "iam_role_arn"),
+        "confluent_role_arn": require_principal(
+            require_text(actual, "config", "iam_role_arn"), f"provider integration {object_id}"
+        ),
         "external_id": require_text(actual, "config", "external_id"),
     }
 

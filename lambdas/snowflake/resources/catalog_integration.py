@@ -9,6 +9,7 @@ from typing import Final
 
 from lambdas.shared import errors
 from lambdas.shared.errors import ReplacementRequired, Transient
+from lambdas.shared.principals import require_principal
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import lookup, sql
@@ -56,7 +57,7 @@ def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Out
         raise Transient(snowflake_errors.UNEXPECTED, f"catalog integration {object_id} is described without its IAM user")
     return {
         "name": object_id,
-        "iam_user_arn": side.principal,
+        "iam_user_arn": require_principal(side.principal, side.what),
         "external_id": side.external_id or lookup.external_id(context),
     }
 

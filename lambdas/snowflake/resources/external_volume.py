@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from lambdas.shared import errors
 from lambdas.shared.errors import ReplacementRequired, Transient
+from lambdas.shared.principals import require_principal
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import lookup, sql
@@ -49,7 +50,7 @@ def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs
     side = trust.volume_side(context.vendor, object_id)
     if not side.principal or not side.external_id:
         raise Transient(snowflake_errors.UNEXPECTED, f"external volume {object_id} is described without its IAM user")
-    return {"name": object_id, "iam_user_arn": side.principal, "external_id": side.external_id}
+    return {"name": object_id, "iam_user_arn": require_principal(side.principal, side.what), "external_id": side.external_id}
 
 
 def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
