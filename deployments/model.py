@@ -46,6 +46,21 @@ class Aws:
     account: str | None = setting(
         "The AWS account id. If it is set, CDK refuses to deploy to another account.", default=None, form=validation.ACCOUNT_ID
     )
+    permissions_boundary: str | None = setting(
+        "ARN of the managed policy that every IAM role gets as its permissions boundary.",
+        default=None,
+        form=validation.POLICY_ARN,
+    )
+    iam_path: str | None = setting(
+        "Path of every IAM role, such as /team/. Once deployed, it can't be changed: roles with fixed names can't be replaced.",
+        default=None,
+        form=validation.IAM_PATH,
+    )
+    bootstrap_qualifier: str | None = setting(
+        "Qualifier with which the account was bootstrapped for CDK, if it isn't CDK's own.",
+        default=None,
+        form=validation.QUALIFIER,
+    )
     log_retention_days: LogDays = setting("Days for which logs are kept.", default=30)
     glue_version: Literal["5.1", "6.0"] = setting(
         "The version of AWS Glue: 5.1 has Spark 3.5, 6.0 has Spark 4.1. The job gives the same files on both.", default="5.1"
@@ -282,6 +297,12 @@ class Alerts:
     monthly_budget_usd: int = setting(
         "Monthly AWS costs in US dollars that raise an alarm.", default=100, minimum=1, maximum=1_000_000
     )
+    budget: bool | None = setting(
+        "Whether there is an AWS budget. By default there is one, except in regions where CloudFormation has no budgets. Some "
+        "organizations don't allow budgets in member accounts. Alarms don't depend on it.",
+        default=None,
+    )
+    dashboard: bool = setting("Whether there is a dashboard in CloudWatch. Alarms don't depend on it.", default=True)
 
 
 @attrs.frozen
@@ -305,6 +326,23 @@ class Deployment:
     def regional_prefix(self) -> str:
         """Return the prefix of names that are unique in the whole account, such as those of roles."""
         return f"{self.prefix}-{self.aws.region}"
+
+    def role_name(self, vendor: str) -> str:
+        """Return the name of the role that `tableflow` or `snowflake` assumes.
+
+        It is fixed, because the vendor's object is created before the role, with its ARN.
+        """
+        return f"{self.regional_prefix}-{vendor}"
+
+    def role_resource(self, vendor: str) -> str:
+        """Return the last part of that role's ARN: role, path and name."""
+        return f"role{self.aws.iam_path or '/'}{self.role_name(vendor)}"
+
+    @property
+    def has_budget(self) -> bool:
+        """Return whether there is an AWS budget. A rule refuses one where there can be none."""
+        wanted = self.alerts.budget
+        return self.aws.region not in validation.NO_BUDGETS if wanted is None else wanted
 
     @property
     def uses_snowflake(self) -> bool:

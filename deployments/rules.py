@@ -224,6 +224,22 @@ def mails_reach_somebody_once(deployment: Deployment, sources: Sources) -> Itera
         yield from _same_addresses(f"exports[{index}].recipients", export.recipients)
 
 
+def budget_exists_in_region(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    region = deployment.aws.region
+    if deployment.alerts.budget and region in validation.NO_BUDGETS:
+        yield (
+            "alerts.budget",
+            f"can't be true: CloudFormation has no budgets in {region}. Leave it out; AWS Budgets in the console work for the "
+            "whole account",
+        )
+
+
+def boundary_is_in_account(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    boundary, account = deployment.aws.permissions_boundary, deployment.aws.account
+    if boundary and account and boundary.split(":")[4] not in (account, "aws"):
+        yield "aws.permissions_boundary", f"is a policy of another account, and the deployment is for {account}"
+
+
 def grace_is_shorter_than_rotation(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
     rotation = deployment.rotation
     if rotation.grace_days >= rotation.every_days:
@@ -280,6 +296,8 @@ RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
     exports_match_topics,
     exports_fit_into_policies,
     mails_reach_somebody_once,
+    budget_exists_in_region,
+    boundary_is_in_account,
     grace_is_shorter_than_rotation,
     rows_outlive_windows,
     exports_run_again_for_each_window,

@@ -20,6 +20,13 @@ REGIONS: Final = (
     "eu-west-2", "eu-west-3", "il-central-1", "me-central-1", "me-south-1", "mx-central-1", "sa-east-1", "us-east-1", "us-east-2",
     "us-west-1", "us-west-2",
 )  # fmt: skip
+#: Regions in which CloudFormation has no type AWS::Budgets::Budget, by the schemas of each region that CloudFormation
+#: publishes and cfn-lint ships. For eu-central-2, users report it too (cloudformation-coverage-roadmap, issue 2177).
+NO_BUDGETS: Final = frozenset((
+    "af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-3", "ap-south-2", "ap-southeast-3", "ap-southeast-4", "ap-southeast-5",
+    "ap-southeast-6", "ap-southeast-7", "ca-west-1", "eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2", "il-central-1",
+    "me-central-1", "mx-central-1",
+))  # fmt: skip
 #: Quickstarts of the Datagen connector (confluentinc/kafka-connect-datagen, DatagenTask.Quickstart).
 QUICKSTARTS: Final = (
     "CAMPAIGN_FINANCE", "CLICKSTREAM", "CLICKSTREAM_CODES", "CLICKSTREAM_USERS", "CREDIT_CARDS", "DEVICE_INFORMATION",
@@ -42,6 +49,17 @@ CLUSTER_TYPE: Final = Form(
     "Standard: Confluent has no roles on single topics of a Basic cluster, and other types are reached over private networks",
 )
 ACCOUNT_ID: Final = Form(r"[0-9]{12}", "12 digits in quotes")
+#: Of AWS's partition `aws`, to which all REGIONS belong. AWS's own policies have the account `aws`.
+POLICY_ARN: Final = Form(
+    r"arn:aws:iam::(?:[0-9]{12}|aws):policy/[A-Za-z0-9+=,.@_/-]{1,512}",
+    "the ARN of a managed policy like arn:aws:iam::111122223333:policy/boundary",
+)
+#: AWS allows 512 characters; ARNs with the path are values of vendors' properties, which are shorter.
+IAM_PATH: Final = Form(
+    r"(?=.{3,200}$)/(?:[A-Za-z0-9+=,.@_-]+/)+", "a path like /team/, with a slash at both ends, at most 200 characters"
+)
+#: CDK accepts others of up to ten characters, but they end in names of buckets and roles.
+QUALIFIER: Final = Form(r"[a-z0-9]{1,10}", "the qualifier of `cdk bootstrap`: 1 to 10 lower-case letters and digits")
 _TOPIC: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,248}")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 #: Addresses that SNS accepts, without rare forms that mail systems treat differently.

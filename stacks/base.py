@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import attrs
-from aws_cdk import CfnOutput, Environment, Stack, Tags
-from constructs import Construct
+import jsii
+from aws_cdk import (
+    Aspects,
+    CfnOutput,
+    CfnResource,
+    DefaultStackSynthesizer,
+    Environment,
+    IAspect,
+    PermissionsBoundary,
+    Stack,
+    Tags,
+)
+from constructs import Construct, IConstruct
 
 from deployments.check import LoadedDeployment
 from deployments.model import Deployment
@@ -39,6 +50,18 @@ class SynthOptions:
         )
 
 
+@jsii.implements(IAspect)
+class RolePath:
+    """Gives every role a path, also those that CDK creates."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def visit(self, node: IConstruct) -> None:
+        if isinstance(node, CfnResource) and node.cfn_resource_type == "AWS::IAM::Role":
+            node.add_property_override("Path", self._path)
+
+
 class LakeferryStack(Stack):
     """`part` is the stack's name within the deployment, `purpose` a sentence for CloudFormation's console.
 
@@ -47,14 +70,18 @@ class LakeferryStack(Stack):
     """
 
     def __init__(self, scope: Construct, part: str, *, loaded: LoadedDeployment, purpose: str) -> None:
-        deployment = loaded.deployment
+        deployment, aws = loaded.deployment, loaded.deployment.aws
         super().__init__(
             scope,
             f"{deployment.prefix}-{part}",
             description=f"Lakeferry {deployment.prefix}: {purpose}",
-            env=Environment(account=deployment.aws.account, region=deployment.aws.region),
+            env=Environment(account=aws.account, region=aws.region),
             termination_protection=deployment.keeps_data,
+            permissions_boundary=PermissionsBoundary.from_arn(aws.permissions_boundary) if aws.permissions_boundary else None,
+            synthesizer=DefaultStackSynthesizer(qualifier=aws.bootstrap_qualifier) if aws.bootstrap_qualifier else None,
         )
+        if aws.iam_path:
+            Aspects.of(self).add(RolePath(aws.iam_path))
         self.loaded = loaded
         identity = deployment.identity
         for name, value in {

@@ -68,15 +68,16 @@ class OperationsStack(LakeferryStack):
         self._snowflake_reader: Reader | None = self.snowflake.reader if self.snowflake and shown else None
         self._watch()
         self._alarms = self._create_alarms()
-        self._dashboard()
-        self._budget()
+        if self.deployment.alerts.dashboard:
+            self._dashboard()
+        if self.deployment.has_budget:
+            self._budget()
         named_queries(
             self,
             deployment=self.deployment,
             database=confluent.cluster.glue_database,
             workgroup=data.lake.workgroup,
         )
-        self.output("DashboardPage", _page(self), "Freshness, lateness, ages of keys")
 
     def _watch(self) -> None:
         settings = PublishedSettings(self, "Settings", deployment=self.deployment, secrets=self._secret_names())
@@ -262,6 +263,7 @@ class OperationsStack(LakeferryStack):
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self.deployment.regional_prefix)
         board.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", width=24, alarms=self._alarms))
         board.add_widgets(*widgets)
+        self.output("DashboardPage", _page(self), "Freshness, lateness, ages of keys")
 
     def _budget(self) -> None:
         """Create the budget. It counts the costs of resources with the deployment's tags.

@@ -155,7 +155,7 @@ class SnowflakeStack(LakeferryStack):
         )
 
     def _tables(self, data: DataStack, confluent: ConfluentStack) -> None:
-        role_arn = own_arn(self, "iam", f"role/{self._role_name}", region=False)
+        role_arn = own_arn(self, "iam", self.deployment.role_resource("snowflake"), region=False)
         bucket, database = data.lake.tableflow_bucket, confluent.cluster.glue_database
         volume = self.provider.create(self, "Volume", ExternalVolumeProps(base_url=f"s3://{bucket}/", role_arn=role_arn)).outputs
         catalog = self.provider.create(
@@ -196,11 +196,6 @@ class SnowflakeStack(LakeferryStack):
                 GrantProps(privilege=privilege, on=on, name=linked, to_role=self.roles["reader"]),
             )
 
-    @property
-    def _role_name(self) -> str:
-        """Return the role's name. It is fixed, because volume and integration are created before the role, with its ARN."""
-        return f"{self.deployment.regional_prefix}-snowflake"
-
     def _role(
         self, volume: ExternalVolumeOutputs, catalog: CatalogIntegrationOutputs, bucket_arn: str, database: str
     ) -> iam.Role:
@@ -209,7 +204,7 @@ class SnowflakeStack(LakeferryStack):
         created = role(
             self,
             "SnowflakeRole",
-            role_name=self._role_name,
+            role_name=self.deployment.role_name("snowflake"),
             purpose="Snowflake reads the tables that Tableflow writes",
             trusts=iam.ArnPrincipal(volume.iam_user_arn).with_conditions(
                 {"StringEquals": {"sts:ExternalId": volume.external_id}}

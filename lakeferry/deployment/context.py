@@ -154,10 +154,10 @@ class DeploymentContext:
 
     def role_name(self, vendor: str) -> str:
         """Return the name of the IAM role that `tableflow` or `snowflake` assumes."""
-        return f"{self.deployment.regional_prefix}-{vendor}"
+        return self.deployment.role_name(vendor)
 
     def role_arn(self, vendor: str) -> str:
-        return f"arn:aws:iam::{self.account}:role/{self.role_name(vendor)}"
+        return f"arn:aws:iam::{self.account}:{self.deployment.role_resource(vendor)}"
 
     def confluent_secret(self, name: str) -> str:
         """Return the name of the secret that holds one of the deployment's Confluent keys."""

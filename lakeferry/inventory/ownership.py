@@ -166,7 +166,7 @@ def _in_environment(
     """Yield the resources in an environment that the deployment didn't create."""
     region = deployment.aws.region
     values = {"environment_id": environment_id, "region": region}
-    role_arn = f"arn:aws:iam::{account}:role/{deployment.regional_prefix}-tableflow"
+    role_arn = f"arn:aws:iam::{account}:{deployment.role_resource('tableflow')}"
     yield "confluent", "kafka_cluster", "KafkaCluster", {**values, "availability": deployment.confluent.availability}
     if deployment.statements:
         yield "confluent", "flink_compute_pool", "FlinkPool", values

@@ -41,17 +41,15 @@ class Tableflow(Construct):
     ) -> None:
         super().__init__(scope, id)
         self._provider, self._cluster, self._keys, self._bucket = provider, cluster, keys, bucket
-        # A fixed name, because the integration is created before the role, with its ARN.
-        role_name = f"{deployment.regional_prefix}-tableflow"
         self.integration: VendorResource[ProviderIntegrationOutputs] = provider.create(
             self,
             "ProviderIntegration",
             ProviderIntegrationProps(
                 environment_id=cluster.environment_id,
-                role_arn=own_arn(self, "iam", f"role/{role_name}", region=False),
+                role_arn=own_arn(self, "iam", deployment.role_resource("tableflow"), region=False),
             ),
         )
-        self.role = self._role(role_name, bucket_arn)
+        self.role = self._role(deployment.role_name("tableflow"), bucket_arn)
 
     def _role(self, name: str, bucket_arn: str) -> iam.Role:
         """Create the role. It trusts the integration's principal with its external id; sts:TagSession has no external id."""
