@@ -120,9 +120,6 @@ class OperationsStack(LakeferryStack):
         held = [self.confluent.secrets, *([self.snowflake.secrets] if self.snowflake else [])]
         return [secret.name for one in held for secret in one.filled]
 
-    def _secrets(self) -> list[str]:
-        return [*self.confluent.cluster.secret_arns, *([self.snowflake.reader.secret_arn] if self.snowflake else [])]
-
     def _may_measure(self) -> list[Statement]:
         """Return what monitoring may do. It reads keys that can only read metrics and tables; of other keys it reads dates."""
         lake, cluster = self.data.lake, self.confluent.cluster
@@ -141,7 +138,7 @@ class OperationsStack(LakeferryStack):
             allow(
                 "ReadAgesOfKeys",
                 ["secretsmanager:DescribeSecret", "secretsmanager:ListSecretVersionIds"],
-                [*self._secrets(), *self._deployer_secrets()],
+                [named_secret(self, name) for name in [*self._secret_names(), *self._deployer_secrets()]],
             ),
             allow("ReadReadersKeys", ["secretsmanager:GetSecretValue"], readers),
             allow("DecryptKeys", ["kms:Decrypt"], keys, through(self, "secretsmanager")),
@@ -155,8 +152,10 @@ class OperationsStack(LakeferryStack):
         ]
 
     def _deployer_secrets(self) -> list[str]:
-        names = [self.deployment.confluent.cloud_key_secret, *([self.snowflake.settings.key_secret] if self.snowflake else [])]
-        return [named_secret(self, name) for name in names]
+        return [
+            self.deployment.confluent.cloud_key_secret,
+            *([self.snowflake.settings.key_secret] if self.snowflake else []),
+        ]
 
     def _may_read_exports(self) -> list[Statement]:
         if not self.deployment.exports:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 import attrs
@@ -29,6 +29,8 @@ from stacks.constructs.secrets import Secret, StackSecrets
 from stacks.constructs.vendor import VendorProvider, VendorResource
 
 MANAGER: Final = "app_manager"
+PRODUCER: Final = "app_producer"
+CONSUMER: Final = "app_consumer"
 CONNECTOR: Final = "app_connector"
 FLINK: Final = "flink_runner"
 REGISTRY: Final = "schema_registry"
@@ -79,10 +81,25 @@ def _environment(scope: Construct, provider: VendorProvider, confluent: Confluen
     return created.outputs.id, created.outputs.name
 
 
-class Accounts(Construct):
-    """The service accounts. `rights` has the role bindings and ACLs of each account that were added so far."""
+def accounts_with_work(deployment: Deployment) -> list[str]:
+    """Return the accounts that something of the deployment acts as, or whose keys its clients use."""
+    topics = deployment.topics
+    has_work = {
+        PRODUCER: any(not topic.statement for topic in topics),
+        CONSUMER: bool(topics),
+        CONNECTOR: any(topic.datagen for topic in topics),
+        REGISTRY: bool(topics),
+        FLINK: bool(deployment.statements),
+    }
+    return [name for name in contract.ACCOUNTS if has_work.get(name, True)]
 
-    def __init__(self, scope: Construct, id: str, *, provider: VendorProvider, cluster: KafkaCluster) -> None:
+
+class Accounts(Construct):
+    """The service accounts `names`. `rights` has the role bindings and ACLs of each account that were added so far."""
+
+    def __init__(
+        self, scope: Construct, id: str, *, provider: VendorProvider, cluster: KafkaCluster, names: Sequence[str]
+    ) -> None:
         super().__init__(scope, id)
         self._provider, self._cluster = provider, cluster
         self._ids = {
@@ -91,9 +108,12 @@ class Accounts(Construct):
                 f"{pascal_case(name)}Account",
                 ServiceAccountProps(description=_DESCRIPTIONS[name]),
             ).outputs.id
-            for name in contract.ACCOUNTS
+            for name in names
         }
-        self.rights: dict[str, list[Right]] = {name: [] for name in contract.ACCOUNTS}
+        self.rights: dict[str, list[Right]] = {name: [] for name in names}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._ids
 
     def id(self, name: str) -> str:
         return self._ids[name]
@@ -142,8 +162,8 @@ class Accounts(Construct):
 
 _DESCRIPTIONS: Final = {
     MANAGER: "Manages cluster, topics and Tableflow",
-    "app_producer": "Writes topics",
-    "app_consumer": "Reads topics",
+    PRODUCER: "Writes topics",
+    CONSUMER: "Reads topics",
     CONNECTOR: "Runs connectors",
     REGISTRY: "Reads and writes schemas",
     FLINK: "Runs Flink statements",
@@ -172,11 +192,11 @@ FLINK_KEY: Final = KeyUse("flink", FLINK, "flink")
 #: Keys for monitoring.
 METRICS: Final = KeyUse("cloud/watcher", WATCHER, "cloud")
 TABLES: Final = KeyUse("tableflow/watcher", WATCHER, "tableflow")
-#: All keys. The connector needs none.
+#: All keys, each of which exists if its account has work. The connector needs none.
 KEYS: Final = (
     KAFKA,
-    KeyUse("kafka/app_producer", "app_producer", "kafka"),
-    KeyUse("kafka/app_consumer", "app_consumer", "kafka"),
+    KeyUse(f"kafka/{PRODUCER}", PRODUCER, "kafka"),
+    KeyUse(f"kafka/{CONSUMER}", CONSUMER, "kafka"),
     SCHEMA_REGISTRY,
     TABLEFLOW,
     FLINK_KEY,
@@ -199,12 +219,17 @@ class Key:
         return self.resource.outputs.secret
 
 
-def key_secrets(secrets: StackSecrets) -> dict[KeyUse, Secret]:
-    """Create the secrets before all resources: the policy of the function that fills them names each of them."""
+def key_secrets(secrets: StackSecrets, accounts: Sequence[str]) -> dict[KeyUse, Secret]:
+    """Create the secrets of the keys of `accounts`."""
     return {
-        use: secrets.empty(f"{use.id}Secret", f"confluent/{use.path}", f"API key of {use.account} for {use.service}")
+        use: secrets.empty(f"{use.id}Secret", secret_path(use), f"API key of {use.account} for {use.service}")
         for use in KEYS
+        if use.account in accounts
     }
+
+
+def secret_path(use: KeyUse) -> str:
+    return f"confluent/{use.path}"
 
 
 class Keys(Construct):
@@ -244,7 +269,8 @@ class Keys(Construct):
             )
             for use, secret in secrets.items()
         }
-        self[SCHEMA_REGISTRY].resource.after(cluster.resource)
+        if SCHEMA_REGISTRY in secrets:
+            self[SCHEMA_REGISTRY].resource.after(cluster.resource)
 
     def __getitem__(self, use: KeyUse) -> Key:
         return self._keys[use]

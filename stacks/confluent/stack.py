@@ -13,6 +13,7 @@ from stacks.base import LakeferryStack, SynthOptions
 from stacks.confluent.access import (
     FLINK,
     FLINK_KEY,
+    KEYS,
     MANAGER,
     METRICS,
     TABLES,
@@ -20,8 +21,10 @@ from stacks.confluent.access import (
     KafkaCluster,
     Keys,
     Pool,
+    accounts_with_work,
     kafka_cluster,
     key_secrets,
+    secret_path,
     subjects_of,
 )
 from stacks.confluent.streams import Streams
@@ -37,10 +40,13 @@ from stacks.lake import Lake
 
 @attrs.frozen
 class Cluster:
-    """Values for other stacks: the Glue database of the tables, the keys' secrets, and the KMS key of the secrets."""
+    """Values for other stacks: the Glue database of the tables, monitoring's own keys, and the KMS key of the secrets.
+
+    Other keys are not among them: a key goes with the last work of its account, and CloudFormation refuses to remove what another
+    stack imports.
+    """
 
     glue_database: str
-    secret_arns: list[str]
     watcher_secret_arn: str
     table_watcher_secret_arn: str
     key_arn: str
@@ -54,11 +60,12 @@ class ConfluentStack(LakeferryStack):
         self.add_stack_dependency(data)
         deployment, region = loaded.deployment, loaded.deployment.aws.region
         self.secrets = StackSecrets(self, "Secrets", prefix=deployment.prefix, purpose="Encrypts the keys of Confluent Cloud")
-        secret_of = key_secrets(self.secrets)
+        accounts = accounts_with_work(deployment)
+        secret_of = key_secrets(self.secrets, accounts)
         self.provider = self._provider()
         self.kafka = kafka_cluster(self, provider=self.provider, deployment=deployment)
         self.pool = self._pool() if deployment.statements else None
-        self.accounts = Accounts(self, "Accounts", provider=self.provider, cluster=self.kafka)
+        self.accounts = Accounts(self, "Accounts", provider=self.provider, cluster=self.kafka, names=accounts)
         self.keys = Keys(
             self,
             "Keys",
@@ -94,11 +101,13 @@ class ConfluentStack(LakeferryStack):
         self._rotate()
         self.cluster = Cluster(
             glue_database=self.export_value(self.glue_database),
-            secret_arns=[self.export_value(key.secret.arn) for key in self.keys.all],
             watcher_secret_arn=self.export_value(self.keys[METRICS].secret.arn),
             table_watcher_secret_arn=self.export_value(self.keys[TABLES].secret.arn),
             key_arn=self.export_value(self.secrets.key.key_arn),
         )
+        for key in self.keys.all:
+            # An operations stack of an earlier version imports it until it is updated, after this stack.
+            self.export_value(key.secret.arn)
         self._outputs()
 
     @property
@@ -115,7 +124,12 @@ class ConfluentStack(LakeferryStack):
             environment=_addresses(self) | {contract.CLOUD_KEY_SECRET: cloud_key},
             statements=[
                 *may_read_secret(self, "CloudKey", named_secret(self, cloud_key)),
-                allow("WriteKeys", ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"], self.secrets.arns),
+                # Of all keys by name: after an update, a statement is deleted with a key that the stack no longer has.
+                allow(
+                    "WriteKeys",
+                    ["secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"],
+                    [named_secret(self, f"{self.deployment.prefix}/{secret_path(use)}") for use in KEYS],
+                ),
                 self.secrets.may_use_key(),
             ],
         )
@@ -130,16 +144,16 @@ class ConfluentStack(LakeferryStack):
 
     def _bind(self) -> None:
         """Bind the roles. Two are bound to objects that only this stack knows: the integration, and Flink's own account."""
-        named = {
-            "provider_integration": self.tableflow.integration.outputs.id,
-            "service_account": self.accounts.id(FLINK),
-        }
-        for role in contract.ROLES:
+        named = {"provider_integration": self.tableflow.integration.outputs.id}
+        if FLINK in self.accounts:
+            named["service_account"] = self.accounts.id(FLINK)
+        for role in [role for role in contract.ROLES if role.account in self.accounts]:
             names = subjects_of(role, self.deployment) if role.scope == "subject" else [named.get(role.scope, "")]
             for name in names:
                 self.accounts.add_role_binding(role, name)
-        # Flink's gateway answers 403 for a key whose owner has no role, so the key would never be ready.
-        self.keys[FLINK_KEY].resource.after(*self.accounts.rights[FLINK])
+        if FLINK in self.accounts:
+            # Flink's gateway answers 403 for a key whose owner has no role, so the key would never be ready.
+            self.keys[FLINK_KEY].resource.after(*self.accounts.rights[FLINK])
 
     def _tables(self, lake: Lake) -> None:
         before: list[IDependable] = [self.tableflow.role, *self._cleanup(lake), *self.accounts.rights[MANAGER]]

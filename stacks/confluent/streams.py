@@ -98,7 +98,7 @@ class Streams(Construct):
         return [created, schema]
 
     def _acls(self) -> None:
-        for acl in contract.ACLS:
+        for acl in [acl for acl in contract.ACLS if acl.account in self._accounts]:
             topics = [] if acl.name else topics_of(acl, self._loaded.deployment.topics)
             if acl.name or topics:
                 self._accounts.add_acl(acl, credentials=self._keys[KAFKA].credentials, topics=topics)

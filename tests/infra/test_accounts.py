@@ -1,0 +1,103 @@
+"""Service accounts, their roles and their keys exist for work that exists, and go with the last of it."""
+
+from __future__ import annotations
+
+import json
+
+import assembly_kit
+import attrs
+import pytest
+from policies import Reader, allowed
+
+from deployments import check
+from deployments.sources import ROOT
+from lakeferry.deployment.stacks import Stack
+from lakeferry.plan import refusals
+from lakeferry.plan.difference import Comparison
+from lakeferry.plan.templates import SynthesizedStack
+from lambdas import contract
+from stacks.confluent.access import KEYS, accounts_with_work
+
+STATEMENT = '[[statements]]\nname = "stock_trades_with_totals"\n'
+WRITTEN = """[[topics]]
+name = "stock_trades_with_totals"
+statement = "stock_trades_with_totals"    # Flink makes this topic and writes it
+
+[topics.tableflow]
+snowflake_table = "STOCK_TRADES_WITH_TOTALS"
+"""
+
+
+@pytest.fixture(scope="module")
+def without_flink(tmp_path_factory):
+    """Return dev without its statement, and without the topic that it writes."""
+    text = (ROOT / "deployments" / "dev.toml").read_text()
+    for part in (STATEMENT, WRITTEN):
+        assert part in text
+        text = text.replace(part, "", 1)
+    plan = check.parse(text, name="dev.toml", judge=check.NOT_JUDGED)
+    return assembly_kit.synthesise(plan, tmp_path_factory.mktemp("without-flink"))
+
+
+def names(assembly, kind):
+    return {logical_id for _, logical_id in assembly.resources(f"Custom::Lakeferry{kind}")}
+
+
+def actors(assembly):
+    """Return the accounts of role bindings, ACLs, keys and connectors, by their logical id."""
+    found = set()
+    for kind in ("RoleBinding", "Acl", "ApiKey", "Connector", "FlinkStatement"):
+        for properties in assembly.resources(f"Custom::Lakeferry{kind}").values():
+            found.add(properties["service_account_id"]["Fn::GetAtt"][0])
+    return found
+
+
+def test_every_account_acts_and_nothing_acts_as_another(dev, prod, without_flink):
+    for assembly in (dev, prod, without_flink):
+        assert actors(assembly) == names(assembly, "ServiceAccount")
+        assert len(names(assembly, "ServiceAccount")) == len(accounts_with_work(assembly.plan.deployment))
+
+
+@pytest.mark.parametrize(("stage", "absent"), [
+    ("dev", set()), ("without_flink", {"FlinkRunnerAccount"}), ("prod", {"FlinkRunnerAccount", "AppConnectorAccount"}),
+])  # fmt: skip
+def test_an_account_without_work_does_not_exist(request, stage, absent):
+    everything = {"".join(word.title() for word in name.split("_")) + "Account" for name in contract.ACCOUNTS}
+    assembly = request.getfixturevalue(stage)
+    assert everything - names(assembly, "ServiceAccount") == absent
+    text = json.dumps(assembly.templates)
+    for account in absent:
+        assert account not in text
+    if "FlinkRunnerAccount" in absent:
+        assert "FlinkDeveloper" not in text
+        assert "ResourceOwnerTopic" not in text
+
+
+def test_a_deployment_without_topics_has_only_the_accounts_of_its_cluster(dev):
+    empty = attrs.evolve(dev.plan.deployment, topics=[], statements=[], exports=[])
+    assert accounts_with_work(empty) == ["app_manager", "watcher"]
+
+
+@pytest.mark.parametrize("direction", ["removed", "added"])
+def test_the_last_statement_can_be_removed_and_the_first_one_added(dev, without_flink, direction):
+    """No other stack imports a value of the account's key: CloudFormation would refuse to remove it."""
+    before, after = (dev, without_flink) if direction == "removed" else (without_flink, dev)
+    name = lambda part: f"{dev.prefix}-{part}"  # noqa: E731
+    deployed = {
+        name(part): Stack(name(part), f"arn:{part}", "CREATE_COMPLETE", template=template)
+        for part, template in before.templates.items()
+    }
+    wanted = [SynthesizedStack(name(part), template) for part, template in after.templates.items()]
+    comparison = Comparison(wanted, deployed)
+    assert refusals.find(comparison, comparison.changes()) == []
+
+
+def test_what_creates_objects_may_still_read_keys_that_left_the_template(without_flink):
+    """CloudFormation deletes the statement, with Flink's key, after it has updated the function's role."""
+    grants = [grant for grant in Reader(without_flink).grants() if ".ConfluentProviderFunctionRole" in grant.role]
+    region = without_flink.plan.deployment.aws.region
+    for use in KEYS:
+        secret = f"arn:aws:secretsmanager:{region}:111122223333:secret:{without_flink.prefix}/confluent/{use.path}-abcdef"
+        assert allowed(grants, "secretsmanager:GetSecretValue", secret)
+    other = f"arn:aws:secretsmanager:{region}:111122223333:secret:{without_flink.prefix}/confluent/other-abcdef"
+    assert not allowed(grants, "secretsmanager:GetSecretValue", other)
