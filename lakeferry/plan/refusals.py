@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import attrs
 
@@ -12,6 +13,27 @@ from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.references import ResourceId
 from lakeferry.plan.templates import TemplateResource, resources_of
 from lambdas.confluent import errors
+from lambdas.confluent.properties import CLUSTER_TYPES, MAX_CFU, STREAM_GOVERNANCE
+
+#: The property with the name that a resource of this type has in the account, by types whose name the templates set.
+_NAMES: Final = {
+    "AWS::Athena::WorkGroup": "Name",
+    "AWS::CloudWatch::Alarm": "AlarmName",
+    "AWS::CloudWatch::Dashboard": "DashboardName",
+    "AWS::Glue::Job": "Name",
+    "AWS::Glue::SecurityConfiguration": "Name",
+    "AWS::IAM::Role": "RoleName",
+    "AWS::Logs::LogGroup": "LogGroupName",
+    "AWS::SNS::Topic": "TopicName",
+    "AWS::Scheduler::ScheduleGroup": "Name",
+    "AWS::SecretsManager::Secret": "Name",
+}
+#: Values in the order in which they can be raised. The resource types refuse a lower one, too.
+_ONLY_RAISED: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
+    "environment": {"stream_governance": STREAM_GOVERNANCE},
+    "flink_compute_pool": {"max_cfu": [str(number) for number in MAX_CFU]},
+    "kafka_cluster": {"type": CLUSTER_TYPES},
+}
 
 
 @attrs.frozen
@@ -32,7 +54,12 @@ def find(comparison: Comparison, changes: Sequence[Change]) -> list[Refusal]:
         for change in changes
         if (before := comparison.before(change.resource)) and (reason := _by_confluent(before, change))
     ]
-    return [*_exports_in_use(comparison, changes), *by_confluent, *_because_of_tables_and_records(comparison, changes)]
+    return [
+        *_exports_in_use(comparison, changes),
+        *_fixed_names(comparison, changes),
+        *by_confluent,
+        *_because_of_tables_and_records(comparison, changes),
+    ]
 
 
 def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
@@ -43,16 +70,43 @@ def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterat
     replaced = {change.resource.id: change.resource for change in changes if change.action is Action.REPLACE}
     removed = {change.resource.id: change.resource for change in changes if change.action in (Action.DELETE, Action.RETAIN)}
     importers: dict[ResourceId, set[str]] = {}
+    wanted = {one.name: json.dumps(one.template) for one in comparison.wanted}
+    still: dict[ResourceId, bool] = {}
     for name, id in references.exports({name: one.template for name, one in comparison.deployed.items()}).items():
         imported = json.dumps({"Fn::ImportValue": name})[1:-1]
         deployed = comparison.deployed.items()
         users = {stack for stack, one in deployed if stack != id[0] and imported in json.dumps(one.template)}
         if id in replaced | removed and users:
             importers.setdefault(id, set()).update(users)
+            still[id] = still.get(id, False) or any(imported in wanted.get(stack, imported) for stack in users)
     for id, users in importers.items():
         what = "be replaced" if id in replaced else "leave the stack"
         why = "Other stacks import a value of it, and CloudFormation refuses to change that"
-        yield Refusal((replaced | removed)[id], f"it would {what}. {why}: {', '.join(sorted(users))}")
+        way = "" if still[id] else f". {_deploy_first(sorted(users))}"
+        yield Refusal((replaced | removed)[id], f"it would {what}. {why}: {', '.join(sorted(users))}{way}")
+
+
+def _deploy_first(stacks: Sequence[str]) -> str:
+    """Return how to deploy stacks that no longer import a value, before the stack that stops exporting it."""
+    stage = stacks[0].split("-")[-2]
+    command = f"python -m lakeferry.deployment.cdk deploy {' '.join(stacks)} --exclusively -c stage={stage}"
+    return f"As the file is now, they no longer import it: run `{command}` first, then deploy"
+
+
+def _fixed_names(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
+    """Yield AWS resources that would be replaced under the same name: the new one is created first, and the name is taken."""
+    for change in changes:
+        key, before = _NAMES.get(change.resource.type), comparison.before(change.resource)
+        if key is None or before is None or change.action is not Action.REPLACE:
+            continue
+        name = change.resource.properties.get(key)
+        if name and name == before.properties.get(key):
+            causes = ", ".join(dict.fromkeys(why.property for why in change.why if why.effect is Action.REPLACE))
+            yield Refusal(
+                change.resource,
+                f"{causes} can't be changed: AWS replaces the object for that, and CloudFormation can't replace one whose name "
+                "stays. Undo the change in the deployment file. For other values, destroy this deployment first",
+            )
 
 
 def _by_confluent(before: TemplateResource, change: Change) -> str:
@@ -75,6 +129,15 @@ def _by_confluent(before: TemplateResource, change: Change) -> str:
         return f"rows_days can't be removed, but can be 36500, a hundred years. {errors.CANT_CHANGE.remedy}"
     if after.kind == "kafka_cluster" and _value(before, "max_ecku") and not _value(after, "max_ecku"):
         return f"max_ecku can't be removed. {errors.CANT_CHANGE.remedy}"
+    return _lowered(before, after)
+
+
+def _lowered(before: TemplateResource, after: TemplateResource) -> str:
+    """Return which property would be lowered that can only be raised, "" for none."""
+    for name, order in _ONLY_RAISED.get(after.kind, {}).items():
+        old, new = _value(before, name), _value(after, name)
+        if old in order and new in order and order.index(new) < order.index(old):
+            return f"{name} can't be lowered from {old} to {new}. {errors.CANT_CHANGE.remedy}"
     return ""
 
 

@@ -55,7 +55,7 @@ DELETION_PROTECTED: Final = ErrorRow(
 CANT_CHANGE: Final = ErrorRow(
     "CFL-CANT-CHANGE",
     "Undo the change in the deployment file, and deploy again. For fewer partitions, add a topic with another name; instead of "
-    "removing max_ecku or rows_days, set another number.",
+    "removing max_ecku or rows_days, set another number. flink_max_cfu and stream_governance can only be raised.",
 )
 POOL_FAILED: Final = ErrorRow("CFL-POOL-FAILED", "Look at the pool in the Confluent Cloud console; try again or ask Confluent.")
 FLINK_FAILED: Final = ErrorRow("CFL-FLINK-FAILED", "Correct what the message names, and deploy again.")

@@ -13,6 +13,7 @@ from lambdas.confluent import crn, flink_sql
 from lambdas.shared.properties import Properties, prop, properties
 
 STREAM_GOVERNANCE: Final = ("ESSENTIALS", "ADVANCED")
+MAX_CFU: Final = (5, 10, 20, 30, 40, 50)
 
 
 class EnvironmentOutputs(NamedTuple):
@@ -28,7 +29,7 @@ class EnvironmentProps(Properties[EnvironmentOutputs]):
     TYPE: ClassVar[str] = "environment"
 
     stream_governance: str = prop(
-        "Stream Governance package. It can be raised, never lowered: a lower one has no effect.",
+        "Stream Governance package. It can be raised; a lower one is refused.",
         default="ESSENTIALS",
         one_of=STREAM_GOVERNANCE,
     )
@@ -283,9 +284,9 @@ class FlinkComputePoolProps(Properties[FlinkComputePoolOutputs]):
     environment_id: str = prop("The environment, env-….")
     region: str = prop("The AWS region.")
     max_cfu: int = prop(
-        "Maximum number of Flink units (CFU). It can be raised, never lowered: a lower one has no effect.",
+        "Maximum number of Flink units (CFU). It can be raised; a lower one is refused.",
         default=10,
-        one_of=(5, 10, 20, 30, 40, 50),
+        one_of=MAX_CFU,
     )
 
 

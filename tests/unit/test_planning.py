@@ -157,6 +157,12 @@ COMPACTED = {"cleanup.policy": "compact"}
         (STATEMENT, {"tableflow_topics": None}, {"sql": OTHER, "tableflow_topics": ["x"]}, "its text can't be changed"),
         (STATEMENT, {"tableflow_topics": None}, {"sql": OTHER}, ""),
         (STATEMENT, {}, {"tableflow_topics": None}, ""),
+        ("FlinkPool", {"max_cfu": "20"}, {"max_cfu": 10}, "max_cfu can't be lowered from 20 to 10"),
+        ("FlinkPool", {"max_cfu": "20"}, {"max_cfu": None}, "max_cfu can't be lowered from 20 to 10"),
+        ("FlinkPool", {"max_cfu": "5"}, {"max_cfu": 50}, ""),
+        ("Environment", {"stream_governance": "ADVANCED"}, {"stream_governance": None}, "can't be lowered from ADVANCED"),
+        ("Environment", {}, {"stream_governance": "ADVANCED"}, ""),
+        ("KafkaCluster", {"type": "Standard"}, {"type": "Basic"}, "type can't be lowered from Standard to Basic"),
     ],
 )
 def test_what_confluent_can_not_change_can_not_be_deployed(templates, logical_id, before, after, reason):
@@ -210,12 +216,53 @@ def test_a_value_that_other_stacks_import_can_not_be_removed(templates):
     (secret,) = [name for name, one in deployed["lakeferry-dev-data"]["Resources"].items() if one["Type"] == SECRET_TYPE]
     exported = {"Value": {"Ref": secret}, "Export": {"Name": "of-data"}}
     deployed["lakeferry-dev-data"].setdefault("Outputs", {})["It"] = exported
-    deployed["lakeferry-dev-exports"]["Outputs"]["User"] = {"Value": {"Fn::ImportValue": "of-data"}}
+    for each in (deployed, after):
+        each["lakeferry-dev-exports"]["Outputs"]["User"] = {"Value": {"Fn::ImportValue": "of-data"}}
     del after["lakeferry-dev-data"]["Resources"][secret]
     comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(deployed))
     (refused,) = refusals.find(comparison, comparison.changes())
     assert refused.resource.logical_id == secret
-    assert "lakeferry-dev-exports" in refused.reason
+    assert refused.reason.endswith(": lakeferry-dev-exports")
+    del after["lakeferry-dev-exports"]["Outputs"]["User"]
+    comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(deployed))
+    (refused,) = refusals.find(comparison, comparison.changes())
+    assert "deploy lakeferry-dev-exports --exclusively -c stage=dev` first, then deploy" in refused.reason
+
+
+def test_an_object_that_keeps_its_name_can_not_be_replaced(templates):
+    """As where iam_path changes: roles that vendors assume have fixed names."""
+    after, roles = copy.deepcopy(templates), {}
+    for template in after.values():
+        for logical_id, body in template["Resources"].items():
+            if body["Type"] == "AWS::IAM::Role":
+                body["Properties"]["Path"] = "/team/"
+                roles[logical_id] = body["Properties"].get("RoleName")
+    found = {name: reason for name, reason in refused(templates, after).items() if "CloudFormation can't replace" in reason}
+    assert set(found) == {logical_id for logical_id, name in roles.items() if name}
+    assert len(found) == 2
+    assert all(reason.startswith("Path can't be changed") for reason in found.values())
+    for logical_id in found:
+        after_renamed = copy.deepcopy(after)
+        for template in after_renamed.values():
+            if logical_id in template["Resources"]:
+                template["Resources"][logical_id]["Properties"]["RoleName"] = "another"
+        assert logical_id not in {
+            name for name, reason in refused(templates, after_renamed).items() if "CloudFormation can't replace" in reason
+        }
+
+
+def test_every_type_with_a_fixed_name_is_known(templates):
+    """Names of these are no names in the account: of a policy in its role, of a metric, of what a permission is for."""
+    no_names = {"MetricName", "PolicyName", "FunctionName", "GroupName", "DisplayName"}
+    fixed = {
+        (body["Type"], key)
+        for template in templates.values()
+        for body in template["Resources"].values()
+        for key in body.get("Properties", {})
+        if key.endswith("Name") and body["Type"].startswith("AWS::") and key not in no_names
+    }
+    # Several saved queries may have one name.
+    assert fixed - {("AWS::Athena::NamedQuery", "Name")} == set(refusals._NAMES.items())
 
 
 def test_another_text_of_a_statement_drops_its_target(templates):

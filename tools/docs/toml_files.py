@@ -131,6 +131,8 @@ _DEPLOYMENT_RULES: Final = {
     "exports_match_topics": "The export's topic is in the file and a table in Glue, and the contract fits the topic's schema.",
     "exports_fit_into_policies": "There are 50 exports at most, because policies grow with each export, and AWS limits them.",
     "mails_reach_somebody_once": "`engineers` has an address, and no list has an address twice.",
+    "budget_exists_in_region": "`budget` isn't true in a region in which CloudFormation has no budgets.",
+    "boundary_is_in_account": "`permissions_boundary` is a policy of the account that `account` names, or AWS's own.",
     "grace_is_shorter_than_rotation": "`grace_days` is less than `every_days`.",
     "rows_outlive_windows": "For each export of the topic, `rows_days` is at least the length of a window in days, plus the days "
     "for which it is published again, plus one.",

@@ -54,7 +54,9 @@ def update(context: Ctx, spec: ConnectorProps, object_id: str) -> None:
     actual = existing(_read(context, spec), f"connector {object_id}")
     current = get_path(actual, "info", "config") or {}
     config = _config(context, spec)
-    if any(not _is(text(current, name), value) for name, value in config.items()):
+    before = _config(context, context.previous) if isinstance(context.previous, ConnectorProps) else {}
+    left = [name for name in before if name not in config and text(current, name)]
+    if left or any(not _is(text(current, name), value) for name, value in config.items()):
         _validate(context, spec, config)
         context.vendor.cloud.put(_route(context, spec) + "/config", config)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, known_and_named
 from lambdas.confluent.properties import STREAM_GOVERNANCE, EnvironmentProps
+from lambdas.shared.errors import Refused
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = EnvironmentProps
@@ -31,7 +33,12 @@ def is_ready(context: Ctx, spec: EnvironmentProps, object_id: str) -> Outputs | 
 
 
 def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
+    """Update it. After a rollback, the environment may have a higher package than its properties."""
     actual = existing(context.vendor.cloud.read(_route(object_id)), f"environment {object_id}")
+    before = context.previous
+    if isinstance(before, EnvironmentProps) and _rank(before) > _rank(spec) and not context.rolling_back():
+        what = f"Stream Governance of environment {object_id} can't be lowered from {before.stream_governance}"
+        raise Refused(confluent_errors.CANT_CHANGE, what)
     changes: dict[str, object] = {}
     if text(actual, "display_name") != context.name:
         changes["display_name"] = context.name
@@ -51,6 +58,10 @@ def find_existing(context: Ctx, spec: EnvironmentProps, known: str | None) -> li
     """Search the whole list: there is no filter by name, and names need not be unique."""
     cloud = context.vendor.cloud
     return known_and_named(known, lambda one: cloud.read(_route(one)), cloud.pages(_ROUTE), context.name, "display_name")
+
+
+def _rank(spec: EnvironmentProps) -> int:
+    return STREAM_GOVERNANCE.index(spec.stream_governance)
 
 
 def _route(object_id: str) -> str:

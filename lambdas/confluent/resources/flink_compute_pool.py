@@ -8,7 +8,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD, get_path, path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
 from lambdas.confluent.properties import FlinkComputePoolProps
-from lambdas.shared.errors import ResourceFailed
+from lambdas.shared.errors import Refused, ResourceFailed
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = FlinkComputePoolProps
@@ -44,7 +44,13 @@ def is_ready(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> Outpu
 
 
 def update(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
+    """Update it. After a rollback, the pool may have more units than its properties."""
     actual = existing(_read(context, spec, object_id), f"compute pool {object_id}")
+    before = context.previous
+    lowered = isinstance(before, FlinkComputePoolProps) and before.max_cfu > spec.max_cfu
+    if lowered and not context.rolling_back():
+        what = f"max_cfu of compute pool {object_id} can't be lowered from {before.max_cfu} to {spec.max_cfu}"
+        raise Refused(confluent_errors.CANT_CHANGE, what)
     changes: dict[str, Any] = {}
     if text(actual, "spec", "display_name") != context.name:
         changes["display_name"] = context.name
