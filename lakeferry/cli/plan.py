@@ -21,6 +21,7 @@ PLANNED: Final = {
     "data_loss (what is deleted with the old object).",
     "losses": "The changes that delete data, without refused ones.",
     "refused": "Each change that CloudFormation or Confluent can't make: resource, reason. If there is one, nothing is deployed.",
+    "not_checked": "Sentences about what a vendor could refuse, and could not be asked.",
     "permissions": "Each resource with policy statements to change: stack, logical_id, type, added, removed, broadens.",
     "settings": "Outputs, tags and protection of stacks to change: stack, what, before, after.",
     "removed_from_file": "Deployed stacks that the deployment file no longer has; they are kept.",

@@ -12,7 +12,7 @@ from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.output import Reporter
-from lakeferry.plan import cost, durations, permissions, references, refusals, templates
+from lakeferry.plan import cost, durations, permissions, references, refusals, schemas, templates
 from lakeferry.plan.difference import Comparison
 from lakeferry.plan.render import Plan, Setting
 from lakeferry.plan.templates import SynthesizedStack
@@ -42,6 +42,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     active = {name: stack for name, stack in deployed.items() if stack.is_active}
     comparison = Comparison(wanted, active)
     changes = comparison.changes()
+    answers = schemas.ask(ctx, comparison, changes)
     with translate_aws_errors("reading the events of the last deployment"):
         phases = [durations.phase(stack.name, changes, _last(ctx, deployed.get(stack.name))) for stack in wanted]
     return Plan(
@@ -50,7 +51,8 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         region=ctx.region,
         changes=changes,
         permissions=permissions.compare(wanted, active),
-        refusals=refusals.find(comparison, changes),
+        refusals=[*refusals.find(comparison, changes), *answers.refusals],
+        unasked=answers.unasked,
         settings=[one for stack in wanted if stack.name in active for one in _settings(stack, active[stack.name])],
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.loaded),

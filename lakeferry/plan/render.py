@@ -35,7 +35,10 @@ class Setting:
 
 @attrs.frozen
 class Plan:
-    """A plan. `deployed` has all existing stacks, `removed_from_file` those that the deployment file no longer needs."""
+    """A plan. `deployed` has all existing stacks, `removed_from_file` those that the deployment file no longer needs.
+
+    `unasked` has sentences about what a vendor could refuse, and could not be asked.
+    """
 
     prefix: str
     account: str
@@ -48,6 +51,7 @@ class Plan:
     removed_from_file: list[str]
     permissions: list[PermissionChange] = attrs.field(factory=list)
     refusals: list[Refusal] = attrs.field(factory=list)
+    unasked: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -72,6 +76,8 @@ def show(output: Output, plan: Plan) -> None:
     output.print(f"{plan.prefix} in account {plan.account}, {plan.region}: {summary(plan)}")
     for refusal in plan.refusals:
         output.print(f"CAN'T BE DEPLOYED: {refusal}", alarm=True)
+    for sentence in plan.unasked:
+        output.print(f"NOT CHECKED: {sentence}", alarm=True)
     if plan.losses:
         output.print("DATA LOSS:", alarm=True)
         show_losses(output, plan)
@@ -110,6 +116,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "settings": [attrs.asdict(one) for one in plan.settings],
         "losses": [_as_document(change) for change in plan.losses],
         "refused": [{"resource": one.resource.name, "reason": one.reason} for one in plan.refusals],
+        "not_checked": list(plan.unasked),
         "permissions": [attrs.asdict(one) for one in plan.permissions],
         "removed_from_file": plan.removed_from_file,
         "phases": [attrs.asdict(phase) for phase in plan.phases],

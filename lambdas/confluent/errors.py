@@ -36,6 +36,11 @@ FOREIGN_TOPIC: Final = ErrorRow(
     "Choose another name in the deployment file, or delete the topic if nobody needs its records, and deploy again. Lakeferry "
     "neither changes nor deletes it.",
 )
+SCHEMA_INCOMPATIBLE: Final = ErrorRow(
+    "CFL-SCHEMA-INCOMPATIBLE",
+    'Give the field that the message names a default (for a nullable one, the type ["null", …] and the default null), or undo '
+    "the change, and deploy again. If the schema can't be compatible, add a topic with another name.",
+)
 INVALID: Final = ErrorRow("CFL-INVALID", "Correct the value that the message names, and deploy again.")
 QUOTA: Final = ErrorRow("CFL-QUOTA", "Delete what isn't needed or ask Confluent for a higher quota, and deploy again.")
 RATE: Final = ErrorRow(

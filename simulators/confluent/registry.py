@@ -110,8 +110,13 @@ def delete(call: Call) -> Answer:
 
 
 def compatible(call: Call) -> Answer:
+    """Compare with one version or, without a version in the path, as `register` does.
+
+    Without any version, a schema is compatible (https://docs.confluent.io/platform/current/schema-registry/develop/api.html).
+    """
     registry, subject = _with(call, "read")
-    against = registry.schemas.version(subject, call.parameters["version"])
+    number = call.parameters.get("version")
+    against = registry.schemas.version(subject, number) if number else None
     problems = registry.schemas.problems(subject, _given(call), against)
     return _ok({"is_compatible": not problems} | ({"messages": problems} if _flag(call, "verbose") else {}))
 
@@ -158,6 +163,7 @@ ROUTES: Final = (
     Route(REGISTRY, "POST", "/subjects/{subject}/versions", register),
     Route(REGISTRY, "GET", "/subjects/{subject}/versions/{version}", version_of),
     Route(REGISTRY, "GET", "/schemas/ids/{id}", by_id),
+    Route(REGISTRY, "POST", "/compatibility/subjects/{subject}/versions", compatible),
     Route(REGISTRY, "POST", "/compatibility/subjects/{subject}/versions/{version}", compatible),
     Route(REGISTRY, "GET", "/config", level),
     Route(REGISTRY, "GET", "/config/{subject}", level_of),

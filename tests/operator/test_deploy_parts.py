@@ -23,7 +23,7 @@ from lakeferry.errors import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
 from lakeferry.health import aws, drift, status
 from lakeferry.inventory import AWS, CONFLUENT
 from lakeferry.output import Output
-from lakeferry.plan import build, cost
+from lakeferry.plan import build, cost, render
 from lakeferry.plan.difference import Action
 from lambdas import contract
 from lambdas.custom_resources import registry, request
@@ -94,6 +94,61 @@ def test_a_change_that_is_refused_is_not_deployed(ctx, stacks, assembly, capsys)
     assert f"topic Custom0 (trades) of {name}: partitions can't be lowered from 12 to 6" in failure.value.message
     assert "CAN'T BE DEPLOYED: topic Custom0 (trades)" in capsys.readouterr().out
     assert boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0] == before
+
+
+def record(*fields):
+    """Return an Avro schema in JSON."""
+    return json.dumps({"type": "record", "name": "Trade", "fields": [{"name": "id", "type": "string"}, *fields]})
+
+
+@pytest.fixture
+def registered(ctx, plant, stacks):
+    """A deployed schema, the registry's key in its secret, and the registry."""
+    environment = plant.make("environment", "Environment")
+    plant.make("kafka_cluster", "KafkaCluster", environment_id=environment, region=ctx.region)
+    account = plant.make("service_account", "Account")
+    admin = {"role": "EnvironmentAdmin", "scope": "environment", "environment_id": environment}
+    plant.make("role_binding", "Subjects", service_account_id=account, **admin)
+    secret = ctx.confluent_secret("schema_registry")
+    boto3.client("secretsmanager").create_secret(Name=secret)
+    key = {"service": "schema_registry", "secret": secret, "environment_id": environment}
+    plant.make("api_key", "RegistryKey", service_account_id=account, **key)
+    subject = {"environment_id": environment, "credentials": secret, "subject": "trades-value", "schema": record()}
+    plant.make("schema", "Schema", **subject)
+    stacks.make("confluent", known=["trades-value"], type="Custom::LakeferrySchema", subject="trades-value", schema=record())
+    return ctx.confluent().registry(environment, ctx.secrets.read_key(secret))
+
+
+def edited(schema):
+    return {"Custom0": {"Type": "Custom::LakeferrySchema", "Properties": {"subject": "trades-value", "schema": schema}}}
+
+
+def test_a_schema_that_the_registry_would_refuse_is_not_deployed(ctx, registered, assembly):
+    required = {"name": "fw", "type": "string"}
+    with pytest.raises(CommandFailed) as failure:
+        run.deploy(Output(), ctx, assembly(confluent=edited(record(required))), yes=True)
+    assert failure.value.code == "DEPLOY-REFUSED"
+    assert "schema Custom0 (trades-value)" in failure.value.message
+    assert "Schema Registry refuses it: /fw: the reader's field has no default" in failure.value.message
+    assert "Give the field that the message names a default" in failure.value.message
+    assert plan(ctx, assembly(confluent=edited(record({**required, "default": ""})))).refusals == []
+    registered.put("/config/trades-value", {"compatibility": "NONE"})
+    assert plan(ctx, assembly(confluent=edited(record(required)))).refusals == []
+    assert registered.get("/subjects/trades-value/versions") == [1]
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("system", ["the key", CONFLUENT])
+def test_a_registry_that_cannot_be_asked_is_said_and_stops_nothing(ctx, assembly, broken, capsys, system):
+    if system == CONFLUENT:
+        broken(CONFLUENT, status=503)
+    else:
+        boto3.client("secretsmanager").delete_secret(SecretId=ctx.confluent_secret("schema_registry"))
+    found = plan(ctx, assembly(confluent=edited(record({"name": "fw", "type": "string"}))))
+    render.show(Output(), found)
+    assert found.refusals == []
+    assert "NOT CHECKED: schema Custom0 (trades-value): Schema Registry could not be asked" in capsys.readouterr().out
+    assert len(render.document(found)["not_checked"]) == 1
 
 
 def refused(ctx):

@@ -61,6 +61,18 @@ def test_a_subject_that_somebody_created_after_ours_was_deleted_is_kept(org):
     assert len(schemas.versions(SUBJECT)) == 1
 
 
+def test_an_incompatible_schema_is_refused_at_once_with_the_field(org):
+    schemas, given = registry(org)
+    one = org.resource("schema", "It", **given)
+    one.create()
+    began = org.clock.time()
+    required = WIDER.replace('"n", "type": ["null", "int"], "default": null', '"fw", "type": "string"')
+    with pytest.raises(Refused, match=r"CFL-SCHEMA-INCOMPATIBLE.*/fw: the reader's field has no default.*and the default null"):
+        one.update(schema=required)
+    assert org.clock.time() - began < 60
+    assert len(schemas.versions(SUBJECT)) == 1
+
+
 def test_an_existing_topic_is_neither_changed_nor_deleted(org):
     where, _ = kafka(org)
     given = {**where, "topic": "orders", "partitions": 1}

@@ -14,7 +14,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import RestClient, path, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
 from lambdas.confluent.properties import SchemaProps
-from lambdas.shared.errors import NotFound, Refused
+from lambdas.shared.errors import Conflict, NotFound, Refused
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = SchemaProps
@@ -29,7 +29,7 @@ def create(context: Ctx, spec: SchemaProps) -> str:
     """Register the schema. Registering it twice creates only one version."""
     plane = _plane(context, spec)
     _set_compatibility(plane, spec)
-    plane.post(_route(spec) + "/versions", _body(spec), repeatable=True)
+    _register(plane, spec)
     return spec.subject
 
 
@@ -44,7 +44,7 @@ def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
     actual = existing(_latest(plane, spec), f"subject {object_id}")
     _set_compatibility(plane, spec)
     if not _same(actual, spec):
-        plane.post(_route(spec) + "/versions", _body(spec), repeatable=True)
+        _register(plane, spec)
 
 
 def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
@@ -103,6 +103,14 @@ def _same(actual: dict[str, Any], spec: SchemaProps) -> bool:
         return bool(json.loads(text(actual, "schema")) == json.loads(spec.schema))
     except ValueError:
         return False
+
+
+def _register(plane: RestClient, spec: SchemaProps) -> None:
+    """Raises Refused if the schema is incompatible: the vendor's API file has no other 409 of this call, and it is final."""
+    try:
+        plane.post(_route(spec) + "/versions", _body(spec), repeatable=True)
+    except Conflict as refused:
+        raise Refused(confluent_errors.SCHEMA_INCOMPATIBLE, refused.what) from None
 
 
 def _body(spec: SchemaProps) -> dict[str, str]:
