@@ -24,6 +24,7 @@ PLANNED: Final = {
     "not_checked": "Sentences about what a vendor could refuse, and could not be asked.",
     "permissions": "Each resource with policy statements to change: stack, logical_id, type, added, removed, broadens.",
     "settings": "Outputs, tags and protection of stacks to change: stack, what, before, after.",
+    "busy": "Stacks that another deployment is just changing, so that the plan may be out of date.",
     "removed_from_file": "Deployed stacks that the deployment file no longer has; they are kept.",
     "phases": "The expected duration of each stack: low and high in minutes, last (duration of the last deployment) in seconds.",
     "cost": "The estimated monthly cost: currency, low, high.",

@@ -38,6 +38,11 @@ def require(ctx: DeploymentContext) -> None:
         hint = "; ".join(dict.fromkeys(one.fix for one in missing))
         details = [attrs.asdict(one) for one in missing]
         raise CommandFailed("DEPLOY-NOT-READY", f"not ready: {message}", hint, details)
+    require_idle(ctx)
+
+
+def require_idle(ctx: DeploymentContext) -> None:
+    """Raise CommandFailed if CloudFormation is working on a stack: what it will have at the end is not known."""
     if busy := [stack for stack in stacks.read(ctx).values() if stack.is_in_progress]:
         message = ", ".join(f"{stack.name} is {stack.status}" for stack in busy)
         raise CommandFailed("STACK-BUSY", message)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry.deploy import checks, failure_causes, summary
+from deployments import validation
+from lakeferry.deploy import checks, failure_causes, outcome, summary
 from lakeferry.deploy.progress import Progress
 from lakeferry.deployment import cdk as cdk_cli
 from lakeferry.deployment import stacks
@@ -21,12 +23,11 @@ from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
 from lakeferry.health.drift import Drift
 from lakeferry.inventory import AWS, Verdict
-from lakeferry.local import target
+from lakeferry.local import lock, target
 from lakeferry.output import Output, format_duration
 from lakeferry.plan import build, render
 from lakeferry.plan.render import Plan
 
-_LOG: Final = target.STATE / "deploy.log"
 _LAST_LINES: Final = 6
 _YES: Final = ("y", "yes")
 
@@ -36,15 +37,26 @@ def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -
 
     Raises CommandFailed if a prerequisite is missing, the user doesn't confirm, or the deployment fails.
     """
-    with open_judged_context(stage) as ctx:
+    with _only_one(stage), open_judged_context(stage) as ctx:
         with output.step("Checking prerequisites"):
             checks.require(ctx)
-        _LOG.parent.mkdir(exist_ok=True)
-        _LOG.write_text("", encoding="utf-8")
-        with cdk_cli.templates_of(ctx, _LOG) as cdk:
+        log = target.STATE / f"deploy-{stage}.log"
+        log.write_text("", encoding="utf-8")
+        with cdk_cli.templates_of(ctx, log) as cdk:
             with output.step(f"Planning {ctx.deployment.prefix}") as report:
                 build.synthesize(cdk, report, repair=to_repair(output, ctx) if repair else "")
             return deploy(output, ctx, cdk, yes=yes)
+
+
+def _only_one(stage: str) -> AbstractContextManager[None]:
+    """Keep a second deployment of the stage in this clone away. Raises CommandFailed."""
+
+    def in_use(process: str) -> CommandFailed:
+        return CommandFailed("STACK-BUSY", f"process {process} is deploying stage {stage} in this clone")
+
+    if not validation.is_stage(stage):  # no name of a file; the caller reports it
+        return nullcontext()
+    return lock.only_one(target.STATE / f"deploy-{stage}.lock", in_use)
 
 
 def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> dict[str, Any]:
@@ -57,6 +69,8 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
     began = time.monotonic()
     if not plan.is_empty:
         _require_confirmed(output, ctx, plan, yes=yes)
+    checks.require_idle(ctx)
+    if not plan.is_empty:
         _run(output, ctx, cdk, plan)
     outputs = summary.stack_outputs(stacks.read(ctx).values())
     seconds = time.monotonic() - began
@@ -133,6 +147,7 @@ def _run(output: Output, ctx: DeploymentContext, cdk: Cdk, plan: Plan) -> None:
             _show_new_events(watch, progress)
             raise _stopped(ctx, progress) from None
         _show_new_events(watch, progress)
+        outcome.require_deployed(ctx, cdk.folder, report, lambda: _show_new_events(watch, progress))
 
 
 def _show_new_events(watch: stacks.EventWatch, progress: Progress) -> None:
@@ -151,6 +166,9 @@ def _failure(output: Output, ctx: DeploymentContext, progress: Progress, failed:
     for name, status in states.items():
         if name in progress.known:
             output.print(f"{name}: {failure_causes.state(name, status)}")
+    if cause is None and outcome.names_another_deployment(failed.lines):
+        busy = ", ".join(f"{name} is {status}" for name, status in states.items())
+        raise outcome.overtaken(ctx, f"another deployment works on the same stacks: {busy}")
     if cause is None:
         last = "\n".join(line.strip() for line in failed.lines[-_LAST_LINES:])
         hint = f"Read {target.relative(log)}, then run the same command again"

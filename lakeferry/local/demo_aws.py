@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 import attrs
@@ -17,6 +16,7 @@ import boto3
 
 from glue_jobs.runs import utc_now
 from lakeferry.errors import CommandFailed
+from lakeferry.local import lock
 from lakeferry.local.target import DEMO_STATE, STATE, ExportTarget, replace_environment
 from simulators.aws.server import EmbeddedAws, EmbeddedAwsFailed
 
@@ -44,21 +44,13 @@ def open_demo() -> Iterator[ExportTarget]:
         yield target
 
 
-@contextmanager
-def _only_one() -> Iterator[None]:
-    """Keep other processes away from the demo's state. The lock ends with its process. Raises CommandFailed."""
-    STATE.mkdir(parents=True, exist_ok=True)
-    with (STATE / "demo.lock").open("a+", encoding="ascii") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            message = f"process {file.read() or 'unknown'} is using the demo in this clone"
-            raise CommandFailed("DEMO-IN-USE", message) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
+def _only_one() -> AbstractContextManager[None]:
+    """Keep other processes away from the demo's state. Raises CommandFailed."""
+
+    def in_use(process: str) -> CommandFailed:
+        return CommandFailed("DEMO-IN-USE", f"process {process} is using the demo in this clone")
+
+    return lock.only_one(STATE / "demo.lock", in_use)
 
 
 @contextmanager

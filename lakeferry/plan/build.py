@@ -53,6 +53,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         permissions=permissions.compare(wanted, active),
         refusals=[*refusals.find(comparison, changes), *answers.refusals],
         unasked=answers.unasked,
+        busy=[f"stack {stack.name} is {stack.status}" for stack in deployed.values() if stack.is_in_progress],
         settings=[one for stack in wanted if stack.name in active for one in _settings(stack, active[stack.name])],
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.loaded),

@@ -37,7 +37,7 @@ class Setting:
 class Plan:
     """A plan. `deployed` has all existing stacks, `removed_from_file` those that the deployment file no longer needs.
 
-    `unasked` has sentences about what a vendor could refuse, and could not be asked.
+    `unasked` has sentences about what a vendor could refuse, and could not be asked, `busy` the stacks that are just being changed.
     """
 
     prefix: str
@@ -52,6 +52,7 @@ class Plan:
     permissions: list[PermissionChange] = attrs.field(factory=list)
     refusals: list[Refusal] = attrs.field(factory=list)
     unasked: tuple[str, ...] = ()
+    busy: list[str] = attrs.field(factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -74,6 +75,8 @@ class Plan:
 
 def show(output: Output, plan: Plan) -> None:
     output.print(f"{plan.prefix} in account {plan.account}, {plan.region}: {summary(plan)}")
+    for sentence in plan.busy:
+        output.print(f"OUT OF DATE: {sentence}: another deployment is changing it, and may fail", alarm=True)
     for refusal in plan.refusals:
         output.print(f"CAN'T BE DEPLOYED: {refusal}", alarm=True)
     for sentence in plan.unasked:
@@ -118,6 +121,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "refused": [{"resource": one.resource.name, "reason": one.reason} for one in plan.refusals],
         "not_checked": list(plan.unasked),
         "permissions": [attrs.asdict(one) for one in plan.permissions],
+        "busy": plan.busy,
         "removed_from_file": plan.removed_from_file,
         "phases": [attrs.asdict(phase) for phase in plan.phases],
         "cost": {"currency": "USD", "low": round(plan.cost.low, 2), "high": round(plan.cost.high, 2)},

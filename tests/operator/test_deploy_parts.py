@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 import urllib.request
@@ -18,10 +19,11 @@ from lakeferry.deploy import checks, failure_causes, run, summary
 from lakeferry.deploy.run import to_repair
 from lakeferry.deployment import logs
 from lakeferry.deployment import stacks as deployed
-from lakeferry.deployment.cdk import Cdk
+from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.errors import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
 from lakeferry.health import aws, drift, status
 from lakeferry.inventory import AWS, CONFLUENT
+from lakeferry.local import lock, target
 from lakeferry.output import Output
 from lakeferry.plan import build, cost, render
 from lakeferry.plan.difference import Action
@@ -227,19 +229,97 @@ def test_a_missing_login_is_the_only_message(ctx, monkeypatch):
 
 
 @pytest.mark.usefixtures("bootstrapped")
-def test_a_stack_in_progress_is_left_alone(ctx, stacks):
+def test_a_stack_in_progress_is_left_alone(ctx, stacks, assembly, capsys):
     name = stacks.make("data", {"Queue": QUEUE, "Handle": HANDLE})
     template = {"Resources": {"Queue": QUEUE, "Handle": HANDLE, "Wait": waiting(600)}}
     stacks.client.update_stack(StackName=name, TemplateBody=json.dumps(template))
     failure = refused(ctx)
     assert (failure.exit_code, failure.code) == (LATER, "STACK-BUSY")
     assert name in failure.message
+    render.show(Output(), plan(ctx, assembly()))
+    assert f"OUT OF DATE: stack {name} is UPDATE_IN_PROGRESS" in capsys.readouterr().out
     signal = json.dumps({"Status": "SUCCESS", "Reason": "", "UniqueId": "1", "Data": ""}).encode()
     url = stacks.client.describe_stack_resource(StackName=name, LogicalResourceId="Handle")["StackResourceDetail"]
     urllib.request.urlopen(
         urllib.request.Request(url["PhysicalResourceId"], signal, {"Content-Type": ""}, method="PUT"), timeout=30
     ).close()
     await_end(stacks.client, name)
+
+
+@attrs.define
+class WithoutWork(Cdk):
+    """A CDK CLI that finds nothing to do, because somebody else began another update after the plan was made."""
+
+    others: object = None
+
+    def deploy(self, report, *stacks, meanwhile=None):
+        self.others()
+
+
+def deployed_beside(ctx, stacks, cdk, resources):
+    """Deploy `cdk` while somebody else updates the stack of the data to `resources`."""
+    name = f"{ctx.deployment.prefix}-data"
+
+    def update():
+        stacks.client.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": resources}))
+
+    return run.deploy(Output(), ctx, WithoutWork(ctx, cdk.folder, others=update), yes=True)
+
+
+def test_a_deployment_that_another_one_rolled_back_is_not_deployed(ctx, stacks, assembly, capsys):
+    name = stacks.make("data", {"Queue": QUEUE, "Handle": HANDLE})
+    wanted = {"Queue": QUEUE, "Handle": HANDLE, "Dead": QUEUE}
+    with pytest.raises(CommandFailed) as failure:
+        deployed_beside(ctx, stacks, assembly(data=wanted), {**wanted, "Wait": waiting(1)})
+    assert (failure.value.exit_code, failure.value.code) == (LATER, "DEPLOY-OVERTAKEN")
+    assert f"{name} is UPDATE_ROLLBACK_COMPLETE" in failure.value.message
+    assert "then deploy again" in failure.value.hint
+    assert "Deployed" not in capsys.readouterr().out
+    assert "Dead" not in {resource["LogicalResourceId"] for resource in resources_of(stacks, name)}
+
+
+def resources_of(stacks, name):
+    return stacks.client.describe_stack_resources(StackName=name)["StackResources"]
+
+
+def test_a_deployment_that_another_one_completed_is_deployed(ctx, stacks, assembly, capsys):
+    for stack in ctx.stacks:
+        stacks.make(stack.rpartition("-")[2], {"Queue": QUEUE})
+    wanted = {"Queue": QUEUE, "Dead": QUEUE}
+    others = {stack.rpartition("-")[2]: {"Queue": QUEUE} for stack in ctx.stacks}
+    document = deployed_beside(ctx, stacks, assembly(**{**others, "data": wanted}), wanted)
+    assert [change["logical_id"] for change in document["changes"]] == ["Dead"]
+    assert f"Deployed {ctx.deployment.prefix}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "InvalidChangeSetStatusException: ChangeSet [arn] cannot be executed in its current status of [EXECUTE_IN_PROGRESS]",
+        "ValidationError: Stack:arn:aws:x is in UPDATE_IN_PROGRESS state and can not be updated.",
+        "ChangeSetNotFoundException: ChangeSet [cdk-deploy-change-set] does not exist",
+    ],
+)
+def test_a_deployment_that_is_refused_because_of_another_one_says_so(ctx, stacks, assembly, said):
+    def refuse():
+        raise CliFailed("deploy", ["  failed: ", said])
+
+    stacks.make("data", {"Queue": QUEUE})
+    folder = assembly(data={"Queue": QUEUE, "Dead": QUEUE}).folder
+    with pytest.raises(CommandFailed, match="another deployment works on the same stacks") as failure:
+        run.deploy(Output(), ctx, WithoutWork(ctx, folder, others=refuse), yes=True)
+    assert failure.value.code == "DEPLOY-OVERTAKEN"
+
+
+def test_nothing_is_deployed_while_another_process_deploys_the_stage():
+    with lock.only_one(target.STATE / "deploy-held.lock", AssertionError), pytest.raises(CommandFailed) as failure:
+        run.run_deploy(Output(quiet=True), "held", yes=True)
+    assert failure.value.code == "STACK-BUSY"
+    assert f"process {os.getpid()} is deploying stage held in this clone" in failure.value.message
+    with pytest.raises(CommandFailed) as failure:
+        run.run_deploy(Output(quiet=True), "held", yes=True)
+    assert failure.value.code == "DEPLOYMENT-FILE"
+    (target.STATE / "deploy-held.lock").unlink()
 
 
 def await_end(client, name):
