@@ -175,7 +175,7 @@ class _Analyser:
             self.findings.append(AnalysisFinding(key, key, message, NOT_ADDITIVE))
 
     def _add_error(self, expression: Expression, parsed: expressions.Parsed, error: AnalysisException) -> None:
-        code = str(error.getErrorClass())
+        code = _condition(error)
         if not _UNKNOWN.match(code):
             is_argument = translated(error).code == BAD_ARGUMENT
             self._add(expression, [_sentence(error)], BAD_ARGUMENT if is_argument else WRONG_TYPE)
@@ -298,8 +298,14 @@ def _step(node: Any) -> tuple[str, Any] | None:
     return None
 
 
+def _condition(error: AnalysisException) -> str:
+    """Return Spark's name of the error. `getErrorClass` is deprecated in Spark 4, and Spark 3 has no other method."""
+    name = error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()
+    return str(name)
+
+
 def _sentence(error: AnalysisException) -> str:
-    if str(error.getErrorClass()).startswith(("MISSING_GROUP_BY", "MISSING_AGGREGATION")):
+    if _condition(error).startswith(("MISSING_GROUP_BY", "MISSING_AGGREGATION")):
         return "must be an aggregate of the rows of a group, such as sum(x) or count(*)"
     line = str(error).strip().splitlines()[0]
     sentence = re.sub(r"\s*SQLSTATE: \w+", "", re.sub(r"^\[[\w.]+\]\s*", "", line))
