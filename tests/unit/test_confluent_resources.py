@@ -551,6 +551,19 @@ def test_a_masked_value_of_a_connector_counts_as_unchanged(server):
     assert len(server.writes()) == before
 
 
+def test_a_setting_of_a_connector_that_its_properties_no_longer_have_is_removed(server):
+    own = {"quickstart": "", "schema": AVRO}
+    before = connector_spec(**own, schema_key_field="id", max_interval_ms="500")
+    server.answers[VALIDATE] = server.answers[f"POST {CONNECTORS}"] = (200, {})
+    server.answers[f"PUT {CONNECTORS}/{NAME}/config"] = (200, {})
+    connector.create(context(server), before)
+    expanded(server, **wrote(server)[-1][1]["config"])
+    connector.update(context(server, previous=before), connector_spec(**own), NAME)
+    route, sent = wrote(server)[-1]
+    assert route == f"PUT {CONNECTORS}/{NAME}/config"
+    assert {"schema.keyfield", "max.interval"} & set(sent) == set()
+
+
 def test_the_result_of_deleting_a_connector_is_in_the_body(server):
     server.answers[f"DELETE {CONNECTORS}/{NAME}"] = [(200, {"error": {"message": "busy"}}), (200, {"error": None})]
     with pytest.raises(Transient, match="busy"):
