@@ -13,7 +13,6 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as schedule_targets
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from deployments.check import LoadedDeployment
@@ -23,8 +22,8 @@ from stacks.base import LakeferryStack, own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.export_job import ExportJobs
 from stacks.constructs.function import PythonFunction
-from stacks.constructs.mail import AlarmTopic, mail_topic
-from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, acknowledge, allow, role
+from stacks.constructs.mail import AlarmTopic, dead_letter_queue, mail_topic
+from stacks.constructs.statements import ITS_TOPICS, ONE_PREFIX, Statement, allow, role
 from stacks.data import DataStack
 from stacks.lake import EXPORTS
 from stacks.settings import PublishedSettings, topic_arns, topic_name
@@ -46,7 +45,7 @@ class ExportsStack(LakeferryStack):
         self.add_stack_dependency(confluent)
         self.lake, self.glue_database = data.lake, confluent.cluster.glue_database
         self.alarms = AlarmTopic(self, "Alarm", deployment=self.deployment)
-        self.dead_letters = self._dead_letters()
+        self.dead_letters = dead_letter_queue(self, "DeadLetters")
         self.jobs: dict[str, glue.CfnJob] = {}
         if self.deployment.exports:
             jobs = ExportJobs(self, "Jobs", loaded=loaded, lake=self.lake, glue_database=self.glue_database)
@@ -55,19 +54,6 @@ class ExportsStack(LakeferryStack):
             self._schedules()
             self._notify()
         self._outputs()
-
-    def _dead_letters(self) -> sqs.Queue:
-        """Create the queue for starts and events that could not be delivered. It keeps them for two weeks and has an alarm."""
-        queue = sqs.Queue(
-            self,
-            "DeadLetters",
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            removal_policy=RemovalPolicy.DESTROY,
-            retention_period=Duration.days(14),
-        )
-        acknowledge(queue, "This is the dead-letter queue of the schedules and rules.", "AwsSolutions-SQS3")
-        return queue
 
     def _topics(self) -> None:
         key = kms.Alias.from_alias_name(self, "SnsKey", "alias/aws/sns")

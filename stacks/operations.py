@@ -16,7 +16,7 @@ from lambdas import contract
 from stacks.base import LakeferryStack, SynthOptions, own_arn
 from stacks.confluent.stack import ConfluentStack
 from stacks.constructs.function import FunctionSchedule, PythonFunction
-from stacks.constructs.mail import alarm
+from stacks.constructs.mail import alarm, alarm_on_dead_letters
 from stacks.constructs.queries import named_queries
 from stacks.constructs.secrets import named_secret, through
 from stacks.constructs.statements import (
@@ -236,14 +236,13 @@ class OperationsStack(LakeferryStack):
         )
 
     def _alarm_on_dead_letters(self) -> cloudwatch.Alarm:
-        queue = self.exports.dead_letters
-        return alarm(
+        return alarm_on_dead_letters(
             self,
             "DeadLettersAlarm",
+            queue=self.exports.dead_letters,
             topic=self.exports.alarms.topic,
             name=f"{self.deployment.prefix}-DeadLetters",
-            description="A start of an export or a notice could not be delivered; the queue shows which",
-            metric=queue.metric_approximate_number_of_messages_visible(period=Duration.minutes(5), statistic="Maximum"),
+            what="A start of an export or a notice",
         )
 
     def _dashboard(self) -> None:

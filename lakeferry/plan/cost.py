@@ -23,8 +23,6 @@ _DAYS: Final = 30
 _DPUS: Final = {"G.1X": 1, "G.2X": 2, "G.4X": 4}
 #: Credits that a warehouse uses in an hour, by its size.
 _CREDITS: Final = {"XSMALL": 1, "SMALL": 2, "MEDIUM": 4, "LARGE": 8}
-#: The number of Confluent keys of a deployment, each in its own secret. A test compares it with the templates.
-_CONFLUENT_KEYS: Final = 8
 
 LEFT_OUT: Final = (
     "Tableflow, which Confluent bills by topic and hour and by GB: its prices are not published in a form that programs can read",
@@ -130,8 +128,11 @@ def _permanent(plan: LoadedDeployment) -> Iterator[Line]:
         "metric_month",
         "one for each object and one for all",
     )
-    yield _by_month("Alarms", counted_alarms(plan.deployment), "alarm_month", "one for each kind of metric, one for dead letters")
-    yield _by_month("Dashboard", 1, "dashboard_month", "free for the first three dashboards of an account")
+    yield _by_month(
+        "Alarms", counted_alarms(plan.deployment), "alarm_month", "one for each kind of metric, two for each function"
+    )
+    if plan.deployment.alerts.dashboard:
+        yield _by_month("Dashboard", 1, "dashboard_month", "free for the first three dashboards of an account")
 
 
 def _by_month(what: str, count: int, price: str, why: str, most: int = 1) -> Line:
@@ -142,7 +143,14 @@ def _by_month(what: str, count: int, price: str, why: str, most: int = 1) -> Lin
 
 def counted_secrets(plan: LoadedDeployment) -> int:
     deployment = plan.deployment
-    return _CONFLUENT_KEYS + int(deployment.uses_snowflake) + int(deployment.aws.pseudonym_secret is None)
+    return confluent_keys(deployment) + int(deployment.uses_snowflake) + int(deployment.aws.pseudonym_secret is None)
+
+
+def confluent_keys(deployment: Deployment) -> int:
+    """Count the API keys of accounts with work: always the manager's two and monitoring's two."""
+    producers = any(not topic.statement for topic in deployment.topics)
+    consumers_and_registry = 2 if deployment.topics else 0
+    return 4 + int(producers) + consumers_and_registry + int(bool(deployment.statements))
 
 
 def counted_keys(plan: LoadedDeployment) -> int:
@@ -151,10 +159,11 @@ def counted_keys(plan: LoadedDeployment) -> int:
 
 
 def counted_alarms(deployment: Deployment) -> int:
-    """Count the alarms: for each metric of monitoring, for failed measurements, for dead letters, and for each function."""
+    """Count the alarms: for each metric, for failed measurements, two for each function, and one for each dead-letter queue."""
     vendors = 1 + int(deployment.uses_snowflake)
-    functions = 2 * vendors + (0 if deployment.keeps_data else 1) + 2
-    return len(set(_metrics(deployment))) + 2 + functions
+    functions = 2 * vendors + (0 if deployment.keeps_data else 1) + 1 + int(bool(deployment.exports))
+    queues = 1 + vendors
+    return len(set(_metrics(deployment))) + 1 + 2 * functions + queues
 
 
 def counted_metrics(deployment: Deployment) -> int:
@@ -172,7 +181,7 @@ def _metrics(deployment: Deployment) -> Iterator[str]:
             yield "SnowflakeAgeHours"
     for _ in deployment.exports:
         yield from ("ExportLateHours", "RecipientsUnconfirmed")
-    secrets = _CONFLUENT_KEYS + int(deployment.uses_snowflake)
+    secrets = confluent_keys(deployment) + int(deployment.uses_snowflake)
     yield from ["KeyAgeDays", "RotationOverdueDays"] * secrets
     yield from ["DeployerKeyAgeDays"] * (1 + int(deployment.uses_snowflake))
     yield "RowsSkipped"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
@@ -12,15 +12,17 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as targets
-from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from deployments.model import Deployment
 from stacks import assets
 from stacks.base import SynthOptions, own_arn
-from stacks.constructs.mail import alarm, alarm_topic_name
+from stacks.constructs.mail import alarm, alarm_topic
 from stacks.constructs.statements import TRACE, Statement, acknowledge, allow, role
+
+#: AWS retries a throttled start by itself. An alarm goes off when it did not help for a quarter of an hour.
+_PERIODS: Final = 3
 
 
 class PythonFunction(Construct):
@@ -74,15 +76,26 @@ class PythonFunction(Construct):
         self._alarm(deployment, purpose)
 
     def _alarm(self, deployment: Deployment, purpose: str) -> None:
-        """Create the alarm in the function's own stack: an alarm in another one would prevent deleting the function."""
+        """Create the alarms in the function's own stack: an alarm in another one would prevent deleting the function."""
         stack, name = Stack.of(self).stack_name, "".join(self.node.path.split("/")[1:])
+        topic = alarm_topic(self, "AlarmTopic", deployment)
         alarm(
             self,
             "ErrorsAlarm",
-            topic=sns.Topic.from_topic_arn(self, "AlarmTopic", own_arn(self, "sns", alarm_topic_name(deployment))),
+            topic=topic,
             name=f"{stack}-{name}Errors",
             description=f"Function {name} failed ({purpose}). `lakeferry logs` shows why",
             metric=self.function.metric_errors(period=Duration.minutes(5), statistic="Sum"),
+        )
+        alarm(
+            self,
+            "ThrottlesAlarm",
+            topic=topic,
+            name=f"{stack}-{name}Throttles",
+            description=f"AWS did not start function {name} ({purpose}): the account's concurrent executions are used up. AWS "
+            "tries again for some hours",
+            metric=self.function.metric_throttles(period=Duration.minutes(5), statistic="Sum"),
+            periods=_PERIODS,
         )
 
     @property

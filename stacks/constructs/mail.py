@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aws_cdk import Stack
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from deployments.model import Deployment
 from stacks.base import own_arn
 from stacks.constructs.secrets import encryption_key
+from stacks.constructs.statements import acknowledge
 
 
 def mail_topic(
@@ -70,6 +72,38 @@ def alarm(
 def alarm_topic_name(deployment: Deployment) -> str:
     """Return the topic's name. It is fixed, so that alarms of stacks that are deployed before the topic can name it."""
     return f"{deployment.prefix}-alarms"
+
+
+def alarm_topic(scope: Construct, id: str, deployment: Deployment) -> sns.ITopic:
+    """Return the topic of alarms by its name."""
+    return sns.Topic.from_topic_arn(scope, id, own_arn(scope, "sns", alarm_topic_name(deployment)))
+
+
+def alarm_on_dead_letters(
+    scope: Construct, id: str, *, queue: sqs.IQueue, topic: sns.ITopic, name: str, what: str
+) -> cloudwatch.Alarm:
+    return alarm(
+        scope,
+        id,
+        topic=topic,
+        name=name,
+        description=f"{what} could not be delivered; the queue shows which",
+        metric=queue.metric_approximate_number_of_messages_visible(period=Duration.minutes(5), statistic="Maximum"),
+    )
+
+
+def dead_letter_queue(scope: Construct, id: str) -> sqs.Queue:
+    """Return a queue for events that could not be delivered. It keeps them for two weeks."""
+    queue = sqs.Queue(
+        scope,
+        id,
+        encryption=sqs.QueueEncryption.SQS_MANAGED,
+        enforce_ssl=True,
+        removal_policy=RemovalPolicy.DESTROY,
+        retention_period=Duration.days(14),
+    )
+    acknowledge(queue, "This is the dead-letter queue of the schedules and rules.", "AwsSolutions-SQS3")
+    return queue
 
 
 class AlarmTopic(Construct):

@@ -14,6 +14,7 @@ from constructs import Construct, IDependable
 from deployments.model import Deployment
 from lambdas import contract
 from stacks.constructs.function import FunctionSchedule, PythonFunction
+from stacks.constructs.mail import alarm_on_dead_letters, alarm_topic, dead_letter_queue
 from stacks.constructs.secrets import Secret, StackSecrets
 from stacks.constructs.statements import Statement, allow
 
@@ -37,6 +38,15 @@ class KeyRotation(Construct):
     ) -> None:
         super().__init__(scope, id)
         self._every_days = deployment.rotation.every_days
+        dead_letters = dead_letter_queue(self, "Undelivered")
+        alarm_on_dead_letters(
+            self,
+            "UndeliveredAlarm",
+            queue=dead_letters,
+            topic=alarm_topic(self, "AlarmTopic", deployment),
+            name=f"{Stack.of(self).stack_name}-RevocationsUndelivered",
+            what="A call that revokes replaced keys",
+        )
         own = allow("RotateOwnSecrets", [f"secretsmanager:{step}" for step in _STEPS], secrets.arns)
         self._function = PythonFunction(
             self,
@@ -58,6 +68,7 @@ class KeyRotation(Construct):
             function=self._function,
             cron=_REVOKE,
             purpose="Revokes replaced keys when their grace is over",
+            dead_letters=dead_letters,
             event={"operation": contract.REVOKE_EXPIRED, "secrets": secrets.arns},
         )
 

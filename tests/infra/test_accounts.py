@@ -12,7 +12,7 @@ from policies import Reader, allowed
 from deployments import check
 from deployments.sources import ROOT
 from lakeferry.deployment.stacks import Stack
-from lakeferry.plan import refusals
+from lakeferry.plan import cost, refusals
 from lakeferry.plan.difference import Comparison
 from lakeferry.plan.templates import SynthesizedStack
 from lambdas import contract
@@ -73,9 +73,17 @@ def test_an_account_without_work_does_not_exist(request, stage, absent):
         assert "ResourceOwnerTopic" not in text
 
 
+def test_keys_and_alarms_are_counted_as_they_exist(dev, prod, without_flink):
+    for assembly in (dev, prod, without_flink):
+        assert cost.counted_secrets(assembly.plan) == len(assembly.resources("AWS::SecretsManager::Secret"))
+        assert cost.confluent_keys(assembly.plan.deployment) == len(assembly.resources("Custom::LakeferryApiKey"))
+        assert cost.counted_alarms(assembly.plan.deployment) == len(assembly.resources("AWS::CloudWatch::Alarm"))
+
+
 def test_a_deployment_without_topics_has_only_the_accounts_of_its_cluster(dev):
     empty = attrs.evolve(dev.plan.deployment, topics=[], statements=[], exports=[])
     assert accounts_with_work(empty) == ["app_manager", "watcher"]
+    assert cost.confluent_keys(empty) == len([use for use in KEYS if use.account in ("app_manager", "watcher")])
 
 
 @pytest.mark.parametrize("direction", ["removed", "added"])

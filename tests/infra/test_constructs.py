@@ -106,9 +106,9 @@ def test_a_secret_rotates_once_it_is_filled(stack, provider, deployment):
     (schedule,) = Template.from_stack(stack).find_resources("AWS::SecretsManager::RotationSchedule").values()
     assert "Orders" in schedule["DependsOn"]
     assert secret.name == "lake/confluent/key"
-    (alarm,) = [
-        body["Properties"]["AlarmName"]
+    alarms = {
+        body["Properties"]["AlarmName"].removeprefix(f"{stack.stack_name}-")
         for body in Template.from_stack(stack).find_resources("AWS::CloudWatch::Alarm").values()
-        if "Rotation" in body["Properties"]["AlarmName"]
-    ]
-    assert alarm == f"{stack.stack_name}-KeyRotationFunctionErrors"
+    }
+    own = {"KeyRotationFunctionErrors", "KeyRotationFunctionThrottles", "RevocationsUndelivered"}
+    assert {alarm for alarm in alarms if "Rotation" in alarm or "Revocation" in alarm} == own

@@ -466,7 +466,7 @@ def test_recipients_have_a_day_to_confirm(assembly):
     assert "DatapointsToAlarm" not in body
 
 
-def test_every_function_of_ours_has_an_alarm_for_its_errors(assembly):
+def test_every_function_of_ours_has_alarms_for_its_errors_and_for_starts_that_aws_refused(assembly):
     """Functions of CDK's provider framework have none: one of them fails whenever its waiter must continue to wait."""
     reader = Reader(assembly)
     for part in assembly.templates:
@@ -478,9 +478,12 @@ def test_every_function_of_ours_has_an_alarm_for_its_errors(assembly):
         alarms = [
             body for body in assembly.resources("AWS::CloudWatch::Alarm", part).values() if body["Namespace"] == "AWS/Lambda"
         ]
-        assert {body["Dimensions"][0]["Value"]["Ref"] for body in alarms} == ours
+        for metric, periods in (("Errors", 1), ("Throttles", 3)):
+            found = [body for body in alarms if body["MetricName"] == metric]
+            assert sorted(body["Dimensions"][0]["Value"]["Ref"] for body in found) == sorted(ours)
+            assert {body["EvaluationPeriods"] for body in found} <= {periods}
         for body in alarms:
-            assert (body["MetricName"], body["Statistic"], body["Period"], body["Threshold"]) == ("Errors", "Sum", 300, 0)
+            assert (body["Statistic"], body["Period"], body["Threshold"]) == ("Sum", 300, 0)
             assert body["AlarmName"].startswith(f"{assembly.prefix}-")
             (topic,) = {reader.text(arn, part) for arn in [*body["AlarmActions"], *body["OKActions"]]}
             assert topic.endswith(f":{assembly.prefix}-alarms")
@@ -575,6 +578,10 @@ def test_replaced_keys_are_revoked_within_hours_of_the_end_of_their_grace(assemb
     secrets = [reader.text({"Ref": secret}, part) for _, secret in assembly.resources("AWS::SecretsManager::Secret", part)]
     assert event["operation"] == contract.REVOKE_EXPIRED
     assert sorted(event["secrets"]) == sorted(secrets)
+    ((_, queue),) = assembly.resources("AWS::SQS::Queue", part)
+    assert reader.text(schedule["Target"]["DeadLetterConfig"]["Arn"], part) == f"<{part}.{queue}.Arn>"
+    (alarm,) = [body for body in assembly.resources("AWS::CloudWatch::Alarm", part).values() if body["Namespace"] == "AWS/SQS"]
+    assert queue in json.dumps(alarm["Dimensions"])
 
 
 def test_the_functions_that_fill_secrets_may_do_so_with_those_secrets_only(assembly):

@@ -63,7 +63,9 @@ def test_absent_resources_cost_nothing(dev):
     bare = changed(dev, statements=[], exports=[], snowflake=None)
     document = [each.what for each in (*cost.estimate(bare).lines, *cost.estimate(bare).rates)]
     assert not [what for what in document if "Flink" in what or "Glue job" in what or "Snowflake" in what]
-    assert cost.counted_secrets(bare) == cost.counted_secrets(dev) - 1
+    assert cost.counted_secrets(bare) == cost.counted_secrets(dev) - 2  # Snowflake's and Flink's
+    without = changed(dev, alerts=attrs.evolve(dev.deployment.alerts, dashboard=False))
+    assert [each.what for each in cost.estimate(dev).lines if each not in cost.estimate(without).lines] == ["Dashboard (1)"]
 
 
 @pytest.mark.parametrize(
