@@ -8,6 +8,9 @@ FUNCTION_TESTS := $(addprefix tests/unit/,test_core_*.py test_confluent_*.py tes
 STORAGE_TESTS := tests/faults $(addprefix tests/unit/test_,cleanup.py exporting.py multipart.py publish.py)
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
+# What `make lint` checks. Scripts that users put beside it are their own.
+CODE := app.py benchmarks deployments exports glue_jobs lakeferry lambdas rehearsal simulators stacks tests tools
+
 # Byte code is kept, also where a container's environment says otherwise: the tests start Python hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -71,8 +74,8 @@ nightly-cluster: setup
 	@$(BIN)/python -m pytest -vv --durations=20 -m 'not deep' tests/spark tests/faults --master 'local-cluster[2,1,1024]'
 
 lint: setup
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/ruff format --check $(CODE)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -m 'not deep' tests/infra

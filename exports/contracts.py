@@ -1,4 +1,4 @@
-"""Read export contracts: those that ship with Lakeferry by name, and all others by the path of their file."""
+"""Read export contracts: those in exports/ by name, and all others by the path of their file."""
 
 from __future__ import annotations
 
@@ -22,12 +22,23 @@ def parse(text: str, *, name: str, more_rules: tuple[Rule[Contract], ...] = ()) 
 
 
 def load(name_or_path: str) -> Contract:
-    """Return a contract by the name of a shipped one or by the path of a .toml file. Raises BadFile."""
+    """Return a contract by its name in exports/ or by the path of a .toml file. Raises BadFile."""
     if name_or_path.endswith(".toml"):
         text, path = toml_model.read_text(Path(name_or_path), name_or_path), name_or_path
     else:
-        text, path = _shipped_text(name_or_path), f"exports/{name_or_path}.toml"
+        text, path = _text_of(name_or_path), f"exports/{name_or_path}.toml"
     return parse(text, name=path, more_rules=name_rules(Path(path)))
+
+
+def load_all() -> tuple[list[Contract], list[str]]:
+    """Return the contracts in exports/, and the names of those with mistakes."""
+    found, broken = [], []
+    for name in names():
+        try:
+            found.append(load(name))
+        except BadFile:
+            broken.append(name)
+    return found, broken
 
 
 def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
@@ -45,17 +56,15 @@ def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
     return (named_like_its_file,)
 
 
-def shipped() -> list[str]:
-    """Return the names of the contracts that ship with Lakeferry."""
+def names() -> list[str]:
+    """Return the names of the contracts in exports/: those that ship with Lakeferry, and the user's own."""
     files = resources.files("exports").iterdir()
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
 
-def _shipped_text(name: str) -> str:
-    if name not in shipped():
-        known = ", ".join(shipped())
-        raise BadFile(
-            name,
-            [toml_model.Problem(0, "", f"no export of this name. Shipped: {known}. Commands also take the path of a .toml file")],
-        )
+def _text_of(name: str) -> str:
+    if name not in names():
+        known = ", ".join(names())
+        message = f"no export of this name. exports/ has: {known}. Commands also take the path of a .toml file"
+        raise BadFile(name, [toml_model.Problem(0, "", message)])
     return resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import attrs
+import shipped
 
 from lakeferry.deployment import node
 
@@ -82,4 +83,4 @@ def synthesise(plan, folder, change=None, **context):
 def dev_templates():
     """Return dev's templates by part. All tests of a process share them, so copy what you change."""
     with tempfile.TemporaryDirectory() as folder:
-        return synthesise(check.load_stage("dev", judge=check.NOT_JUDGED), Path(folder)).templates
+        return synthesise(shipped.load("dev"), Path(folder)).templates

@@ -14,9 +14,10 @@ import attrs
 import docs_reader
 import duckdb
 import pytest
+import shipped
 from jsonschema import Draft202012Validator
 
-from deployments.check import NOT_JUDGED, load_stage
+from deployments.check import NOT_JUDGED
 from deployments.model import Rotation
 from exports import check, contracts, topic_schema
 from exports.toml_model import BadFile
@@ -76,7 +77,7 @@ def test_a_changed_a_missing_and_an_outdated_page_are_found(tmp_path):
 def test_the_schema_for_editors_accepts_shipped_files_and_refuses_mistakes():
     schema = json.loads((pages.FOLDER / "export.schema.json").read_text())
     Draft202012Validator.check_schema(schema)
-    for name in contracts.shipped():
+    for name in shipped.EXPORTS:
         document = json.loads(json.dumps(tomllib.loads((ROOT / "exports" / f"{name}.toml").read_text()), default=str))
         Draft202012Validator(schema).validate(document)
         (wrong,) = Draft202012Validator(schema).iter_errors(document | {"windwo": {}})
@@ -324,7 +325,7 @@ def test_readme_is_short_and_names_the_two_commands():
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/in-your-own-accounts.md"])
 def test_the_cost_of_a_day_on_the_page_is_the_calculated_one(page):
-    a_day = render.a_day(cost.estimate(load_stage("dev", judge=NOT_JUDGED)))
+    a_day = render.a_day(cost.estimate(shipped.load("dev")))
     assert f"between {a_day.replace(' to ', ' and ')}" in (ROOT / page).read_text()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,15 +13,17 @@ import attrs
 from deployments import check, validation
 from deployments.check import BadFile
 from deployments.model import Deployment
+from exports import contracts
 from lakeferry.errors import CommandFailed
 from lakeferry.init import editing, questions, template
-from lakeferry.init.questions import QUESTIONS, Answers
+from lakeferry.init.questions import QUESTIONS, Answers, Question
 from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import Output, program_name
 
 #: Files by which a clone is recognised.
 _MARKERS: Final = ("app.py", "cdk.json", "deployments/model.py")
 _TRIES: Final = 5
+_NOT_WRITTEN: Final = "not written"
 
 
 @attrs.frozen
@@ -50,7 +52,10 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
     text = clone.file.read_text(encoding="utf-8") if clone.file.is_file() else None
     before = _deployment(clone, text) if text is not None else None
     defaults = questions.defaults(questions.load_answers(clone.answers_file), before)
-    answers = _answers(output, clone, defaults, flags, yes=yes)
+    _name_remembered(output, defaults, before)
+    answers = _answers(output, clone, defaults, flags, before, yes=yes)
+    # If the file then has a mistake, nobody answers ten questions again. Topics are what it is mostly about.
+    questions.save_answers(clone.answers_file, {key: text for key, text in answers.items() if key != "topics"})
     if text is not None and before:
         new_text = editing.update(text, before, defaults, answers)
     else:
@@ -62,6 +67,8 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
     if written:
         clone.file.write_text(new_text, encoding="utf-8")
     questions.save_answers(clone.answers_file, answers)
+    for warning in _unused(answers, deployment):
+        output.warn(f"! {warning}")
     return _report(output, clone, deployment, written=written, difference=difference)
 
 
@@ -87,7 +94,40 @@ def _deployment(clone: Clone, text: str) -> Deployment:
         raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
 
 
-def _answers(output: Output, clone: Clone, defaults: Answers, flags: Mapping[str, str | None], *, yes: bool) -> Answers:
+def _name_remembered(output: Output, defaults: Answers, before: Deployment | None) -> None:
+    """Say for a new file which defaults are the last answers, because these may be those for another stage."""
+    if before is not None:
+        return
+    standard = questions.defaults({}, None)
+    others = [f"{key.replace('_', ' ')} {defaults[key]}" for key in standard if defaults[key] != standard[key]]
+    if others:
+        output.info(f"Defaults from your last answers (.lakeferry/answers.json): {'; '.join(others)}")
+
+
+def _unused(answers: Answers, deployment: Deployment) -> Iterator[str]:
+    """Yield a sentence about answers that are not in the file, and why."""
+    topics = ", ".join(topic.name for topic in deployment.topics) or "a topic of the file"
+    if not deployment.exports:
+        names = f"the schedule {answers['schedule']}, the zone {answers['zone']} and the recipients {answers['recipients']}"
+        yield (
+            f"not used yet: {names}. No contract in exports/ reads {topics}: write one (docs/how-to/add-an-export.md), then run "
+            "this command again"
+        )
+    if answers["snowflake"] != questions.NONE and not deployment.uses_snowflake:
+        yield f"not used: the Snowflake account {answers['snowflake']}. No topic has a table that Snowflake can read"
+    for name in contracts.load_all()[1]:
+        yield f"exports/{name}.toml was left out, because it has mistakes: `{program_name()} export check {name}` names them"
+
+
+def _answers(
+    output: Output,
+    clone: Clone,
+    defaults: Answers,
+    flags: Mapping[str, str | None],
+    before: Deployment | None,
+    *,
+    yes: bool,
+) -> Answers:
     """Collect the answers from options, else prompts, else defaults. Raises CommandFailed with every invalid answer."""
     given = {key: text for key, text in flags.items() if text is not None}
     answers = dict(defaults) | given
@@ -95,7 +135,7 @@ def _answers(output: Output, clone: Clone, defaults: Answers, flags: Mapping[str
         output.info(f"{clone.name}: press Enter to accept the default in brackets.")
         for question in QUESTIONS:
             if question.key not in given and questions.applies(question, answers):
-                answers[question.key] = _ask(output, question, answers[question.key])
+                answers[question.key] = _ask(output, _of_clone(question, clone, before), answers[question.key])
     if invalid := questions.problems(answers):
         lines = "\n".join(f"  --{key.replace('_', '-')}: {why}" for key, why in invalid)
         details = [{"key": key, "message": why} for key, why in invalid]
@@ -104,7 +144,25 @@ def _answers(output: Output, clone: Clone, defaults: Answers, flags: Mapping[str
     return answers
 
 
-def _ask(output: Output, question: questions.Question, default: str) -> str:
+def _of_clone(question: Question, clone: Clone, before: Deployment | None) -> Question:
+    """Return the question about topics with a check that each new topic has a schema; any other question as it is."""
+    if question.key != "topics":
+        return question
+    known = {topic.name for topic in before.topics} if before else set()
+
+    def check_topics(text: str) -> str | None:
+        if problem := question.check(text):
+            return problem
+        if text in (questions.EXAMPLE, questions.KEEP):
+            return None
+        files = {name: clone.root / "topics" / f"{name}.avsc" for name in questions.split_names(text) if name not in known}
+        missing = [f"topics/{name}.avsc" for name, file in files.items() if not file.is_file()]
+        return f"there is no {' and no '.join(missing)}: the Avro schema of the topic" if missing else None
+
+    return attrs.evolve(question, check=check_topics)
+
+
+def _ask(output: Output, question: Question, default: str) -> str:
     answer = default
     for _ in range(_TRIES):
         answer = output.ask(question.text, default)
@@ -130,8 +188,10 @@ def _confirm(output: Output, clone: Clone, difference: str, *, yes: bool) -> boo
 
 
 def _report(output: Output, clone: Clone, deployment: Deployment, *, written: bool, difference: str) -> dict[str, Any]:
-    state = "written" if written else "unchanged" if not difference else "not written"
+    state = "written" if written else "unchanged" if not difference else _NOT_WRITTEN
     output.print(f"{clone.name}: {state}")
+    if state == _NOT_WRITTEN:
+        return {"stage": clone.stage, "file": clone.name, "written": False, "diff": difference, "not_stored": [], "next": []}
     addresses = {*deployment.alerts.engineers, *(address for export in deployment.exports for address in export.recipients)}
     for address in sorted(addresses):
         if address.endswith("@example.com"):

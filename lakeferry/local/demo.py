@@ -139,17 +139,17 @@ def _read_events(options: DemoOptions) -> dict[str, Source]:
 
 
 def _schema_file(options: DemoOptions, topic: str) -> Path:
-    shipped = {path.stem: path for path in sorted((ROOT / "topics").glob("*.avsc"))}
-    file = options.schema or shipped.get(topic)
+    files = {path.stem: path for path in sorted((ROOT / "topics").glob("*.avsc"))}
+    file = options.schema or files.get(topic)
     if file is None:
-        hint = f"Give its Avro schema with --schema FILE. Topics shipped: {', '.join(shipped)}"
-        raise CommandFailed("DEMO-SCHEMA", f"no topic {topic} ships with Lakeferry", hint)
+        hint = f"Give its Avro schema with --schema FILE. topics/ has: {', '.join(files)}"
+        raise CommandFailed("DEMO-SCHEMA", f"topics/ has no schema of {topic}", hint)
     return file
 
 
 def _contracts(options: DemoOptions, sources: dict[str, Source], judge: Judge) -> dict[str, Contract]:
     """Return the exports to run by name or path, checked against the schema of their topic."""
-    names = [options.export] if options.export else contracts.shipped()
+    names = [options.export] if options.export else contracts.names()
     chosen = {}
     for name in names:
         try:
@@ -169,7 +169,7 @@ def _contracts(options: DemoOptions, sources: dict[str, Source], judge: Judge) -
             raise CommandFailed("EXP-CONTRACT", str(bad)) from None
     if not chosen:
         hint = "Name one with --export, for instance the path of your own contract"
-        raise CommandFailed("DEMO-EXPORT", f"no shipped export reads {', '.join(sources)}", hint)
+        raise CommandFailed("DEMO-EXPORT", f"no contract in exports/ reads {', '.join(sources)}", hint)
     return chosen
 
 

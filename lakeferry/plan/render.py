@@ -37,7 +37,7 @@ class Setting:
 class Plan:
     """A plan. `deployed` has all existing stacks, `removed_from_file` those that the deployment file no longer needs.
 
-    `unasked` has sentences about what a vendor could refuse, and could not be asked, `busy` the stacks that are just being changed.
+    `unasked` has sentences about what a vendor could refuse, and could not be asked; `busy` has stacks that are being changed.
     """
 
     prefix: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import shipped
 from canary import Canary
 from command import Clone
 
@@ -24,6 +25,7 @@ def clone(tmp_path_factory) -> Clone:
     """Copy the project, so that a demo doesn't write into the developer's checkout. The copy shares the installed packages."""
     root = tmp_path_factory.mktemp("clone")
     copy_project(root)
+    shipped.restore(root)
     return Clone(root)
 
 

@@ -14,11 +14,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import shipped
 from docs_reader import fences
 from lake import AS_OF, MONDAY, ROOT, WEEK, column, contract, topic_of
 from promises import promised
 
-from exports import contracts
 from lakeferry.local import spark as local_spark
 
 TOPIC = topic_of(("who", "string"), ("n", "int"))
@@ -137,7 +137,7 @@ def test_the_shipped_exports_print_what_the_pages_show(clone, options):
     progress, results = blocks(ROOT / "README.md", "make demo")[0].split("\n\n", 1)
     assert [line for line in progress.splitlines()[1:] if line not in without_times(finished.err).splitlines()] == []
     assert without_times(finished.out) == "\n" + results
-    assert {path.parent.name for path in (clone.root / "out").glob("*/2026-*")} == set(contracts.shipped())
+    assert {path.parent.name for path in (clone.root / "out").glob("*/2026-*")} == set(shipped.EXPORTS)
     for folder in (clone.root / "out").glob("*/2026-*"):
         assert (folder / "report.html").exists()
     (shown, *_) = blocks(ROOT / "docs" / "tutorial" / "first-export.md", "weekly_sales ")

@@ -207,6 +207,55 @@ def test_answers_are_remembered_for_the_next_stage(project):
     )  # fmt: skip
 
 
+def test_defaults_that_are_answers_for_another_stage_are_named(project):
+    project.run("init", "--stage", "test", "--region", "eu-central-1", "--environment", "env-1", "--environment-name", "lake")
+    shown = project.run("init", "--stage", "next", "--yes").err
+    assert "Defaults from your last answers" in shown
+    assert "region eu-central-1; environment env-1; environment name lake" in shown
+    assert "your last answers" not in project.run("init", "--stage", "next", "--yes").err, "the file has its own values"
+
+
+@pytest.fixture
+def deliveries(project):
+    """A topic's schema, without a contract that reads it."""
+    file = project.root / "topics" / "deliveries.avsc"
+    shutil.copy(project.root / "topics" / "sales_orders.avsc", file)
+    yield file
+    file.unlink()
+
+
+@pytest.mark.usefixtures("deliveries")
+@pytest.mark.parametrize("existing", [False, True])
+def test_answers_that_the_file_does_not_need_yet_are_named(project, existing):
+    if existing:
+        project.run("init", "--stage", "test", "--topics", "deliveries", "--yes")
+    words = ("--schedule", "06:30", "--zone", "Asia/Tokyo", "--recipients", "anna@corp.test", "--topics", "deliveries")
+    result = project.run("init", "--stage", "test", *words, "--yes")
+    assert result.code == 0, result.err
+    assert plan_of(project, "test").exports == []
+    for part in ("06:30", "Asia/Tokyo", "anna@corp.test", "No contract in exports/ reads deliveries", "add-an-export.md"):
+        assert part in result.err
+    assert "not used" not in project.run("init", "--stage", "next", "--topics", "sales_orders", "--yes").err
+
+
+def test_a_contract_with_mistakes_is_left_out_and_named(project):
+    file = project.root / "exports" / "half_written.toml"
+    file.write_text('name = "half_written"')
+    result = project.run("init", "--stage", "test", "--yes")
+    listed = project.run("export", "list", "--json")
+    file.unlink()
+    assert (result.code, listed.code) == (0, 0), result.err
+    assert "exports/half_written.toml was left out, because it has mistakes" in result.err
+    assert listed.document["broken"] == ["half_written"]
+
+
+def test_after_a_refused_file_the_answers_are_still_there(project):
+    refused = project.run("init", "--stage", "test", "--owner", "sales team", "--topics", "unheard_of")
+    assert refused.code == 2
+    assert project.run("init", "--stage", "test", "--yes").code == 0
+    assert plan_of(project, "test").identity.owner == "sales team"
+
+
 def test_an_unreadable_file_of_answers_is_ignored(project):
     (project.root / ".lakeferry").mkdir(exist_ok=True)
     for text in ("{", "[]", '{"region": "nowhere", "colour": "red"}'):
@@ -254,7 +303,8 @@ def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again
     typed = [
         ("called? [lakeferry]: ", "\n"), ("role? [data-platform team]: ", "sales team\n"), ("cluster [eu-west-1]: ", "nowhere\n"),
         ("cluster [eu-west-1]: ", "eu-north-1\n"), ("one [new]: ", "env-abc123\n"), ("in Confluent: ", "lake\n"),
-        ("none [none]: ", "\n"), ("commas [example]: ", "\n"), ("fields [06:00]: ", "7:15\n"), ("zone? [UTC]: ", "\n"),
+        ("none [none]: ", "\n"), ("commas [example]: ", "unheard_of\n"),
+        ("commas [example]: ", "\n"), ("fields [06:00]: ", "7:15\n"), ("zone? [UTC]: ", "\n"),
         ("none [engineers@example.com]: ", "none\n"), ("commas) [engineers@example.com]: ", "on-call@corp.test\n"),
     ]  # fmt: skip
     code, shown = talk(["init", "--stage", "test"], environment(project), typed, project.root)
@@ -266,6 +316,7 @@ def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again
         "15 7,15 * * ? *",
     )
     assert "is not an AWS region with Glue" in shown
+    assert "there is no topics/unheard_of.avsc: the Avro schema of the topic" in shown
 
 
 @pytest.mark.parametrize(("answer", "owner"), [("no", "data-platform team"), ("yes", "sales team")])
@@ -275,3 +326,4 @@ def test_on_a_terminal_the_difference_is_shown_and_asked_about(project, answer, 
     assert code == 0, shown
     assert '+owner = "sales team"' in shown
     assert plan_of(project, "dev").identity.owner == owner
+    assert ("Next: " in shown) == (answer == "yes")

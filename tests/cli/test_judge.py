@@ -6,6 +6,7 @@ import shutil
 
 import attrs
 import pytest
+import shipped
 from lake import ROOT
 from typer.testing import CliRunner
 
@@ -87,6 +88,7 @@ def test_a_command_without_java_says_what_to_do(tmp_path, monkeypatch):
 def test_a_deployment_with_an_expression_that_spark_refuses_is_refused(tmp_path):
     for folder in ("deployments", "exports", "flink", "topics"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    shipped.restore(tmp_path)
     contract = tmp_path / "exports" / "daily_trades.toml"
     contract.write_text(f'{contract.read_text()}\n[[filter]]\nwhere = "quantity::int > 1"\nreason = "the case at hand"\n')
     file = tmp_path / "deployments" / "dev.toml"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import boto3
 import pytest
+import shipped
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from lake import ROOT
 from promises import promised
 from typer.testing import CliRunner
 
-from deployments import check
 from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
 from lakeferry.credentials import confluent, snowflake, store
@@ -32,7 +32,7 @@ from simulators.confluent.server import ConfluentCloud
 from simulators.core import control
 from simulators.snowflake.server import Snowflake
 
-DEV = check.load_stage("dev", judge=check.NOT_JUDGED).deployment
+DEV = shipped.load("dev").deployment
 CLOUD_KEY, DEPLOYER = DEV.confluent.cloud_key_secret, DEV.snowflake.key_secret
 
 
@@ -163,11 +163,7 @@ def test_a_cloud_key_is_checked_and_stored_as_the_functions_read_it(organization
     described = secrets.describe_secret(SecretId=CLOUD_KEY)
     assert (document["arn"], document["changed"], document["secret"]) == (described["ARN"], True, CLOUD_KEY)
     assert key.secret.reveal() not in answer.output
-    assert (
-        DeploymentContext(check.load_stage("dev", judge=check.NOT_JUDGED), Addresses(confluent=organization.cloud.url))
-        .confluent()
-        .organization_id
-    )
+    assert DeploymentContext(shipped.load("dev"), Addresses(confluent=organization.cloud.url)).confluent().organization_id
 
 
 def test_the_document_is_the_documented_one(organization):
@@ -317,7 +313,7 @@ def test_a_key_that_was_made_just_now_is_waited_for(organization, secrets, quiet
     owner = organization.account("deployer")
     key = organization.key(owner, old=False)
     url = organization.cloud.url
-    ctx = DeploymentContext(check.load_stage("dev", judge=check.NOT_JUDGED), Addresses(confluent=url), VendorClock(url))
+    ctx = DeploymentContext(shipped.load("dev"), Addresses(confluent=url), VendorClock(url))
     assert confluent.verify(quiet_output, ctx, key, wait=1200).id == owner
     assert ctx.clock.ahead > 0
 
@@ -369,7 +365,7 @@ def test_a_private_key_is_checked_by_a_login_and_stored_as_the_functions_read_it
     assert (now["privateKey"], now["user"], now["account"]) == (pair.private_pem.reveal(), "LAKEFERRY", DEV.snowflake.account)
     assert "PRIVATE KEY" not in answer.output
     addresses = Addresses(snowflake=os.environ[contract.SNOWFLAKE_URL])
-    who = DeploymentContext(check.load_stage("dev", judge=check.NOT_JUDGED), addresses).snowflake().login.user
+    who = DeploymentContext(shipped.load("dev"), addresses).snowflake().login.user
     assert who == "LAKEFERRY"
 
 
@@ -484,7 +480,7 @@ def test_options_of_the_other_vendor_are_wrong_input(secrets):
 def test_a_stage_without_snowflake_has_no_key_for_it(secrets, quiet_output):
     import attrs
 
-    plan = check.load_stage("dev", judge=check.NOT_JUDGED)
+    plan = shipped.load("dev")
     ctx = DeploymentContext(attrs.evolve(plan, deployment=attrs.evolve(plan.deployment, snowflake=None)))
     with pytest.raises(Exception, match="has no"):
         snowflake.store(quiet_output, ctx)

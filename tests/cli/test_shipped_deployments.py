@@ -11,13 +11,12 @@ import time
 from datetime import UTC, datetime
 
 import pytest
+import shipped
 from deployment_kit import Operator, bootstrap
-from lake import ROOT
 from promises import promised
 from waiting import PATIENCE, until
 
 from lakeferry import inventory
-from lakeferry.deployment import context
 from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.inventory import Verdict
 from lakeferry.local import target
@@ -28,18 +27,18 @@ pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
 _WEEK = {"start": datetime(2026, 11, 9, tzinfo=UTC), "end": datetime(2026, 11, 16, tzinfo=UTC)}
 #: Records that the user's producers write, by topic.
 ORDERS = {"sales_orders": [each.value for each in generators.sales_orders(generators.SalesMix(orders=5), seed=1, **_WEEK)]}
-STAGES = sorted({file.stem for file in (ROOT / "deployments").glob("*.toml")} - {"dev"})
+STAGES = sorted({*shipped.STAGES} - {"dev"})
 
 
 @pytest.fixture(scope="module", params=STAGES)
 def operator(request, clone):
-    with context.open_context(request.param) as file:
-        account, region = file.deployment.snowflake.account, file.deployment.aws.region
+    loaded = shipped.load(request.param)
+    account, region = loaded.deployment.snowflake.account, loaded.deployment.aws.region
     with (
         environments.open_environment(account, time.time() - 3600, region=region, flink=False) as opened,
         target.in_environment(opened.variables),
     ):
-        ctx = DeploymentContext(file.loaded, Addresses.read(opened.variables))
+        ctx = DeploymentContext(loaded, Addresses.read(opened.variables))
         yield Operator(clone, opened, ctx)
 
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import assembly_kit
 import pytest
-
-from deployments import check
+import shipped
 
 
 @pytest.fixture(scope="session")
 def assemblies(tmp_path_factory):
     """Return the assemblies by stage."""
-    return {
-        stage: assembly_kit.synthesise(check.load_stage(stage, judge=check.NOT_JUDGED), tmp_path_factory.mktemp(stage))
-        for stage in ("dev", "prod")
-    }
+    return {stage: assembly_kit.synthesise(shipped.load(stage), tmp_path_factory.mktemp(stage)) for stage in ("dev", "prod")}
 
 
 @pytest.fixture(scope="session")

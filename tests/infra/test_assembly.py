@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+import shipped
 from assembly_kit import synthesise
 
-from deployments import check
 from lakeferry.health import aws
 from lakeferry.plan import templates
 
@@ -30,7 +30,7 @@ def test_the_assembly_is_read_with_its_templates_tags_and_protection(dev, prod):
 
 def test_a_repair_changes_the_resources_that_it_names_and_nothing_else(dev, tmp_path):
     named = "1764000000:lakeferry-dev-confluent/StockTradesTopic,lakeferry-dev-snowflake/Warehouse"
-    repaired = synthesise(check.load_stage("dev", judge=check.NOT_JUDGED), tmp_path, repair=named)
+    repaired = synthesise(shipped.load("dev"), tmp_path, repair=named)
     assert repaired.failure == ""
     changed = {}
     for part, template in repaired.templates.items():

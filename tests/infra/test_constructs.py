@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import assembly_kit  # noqa: F401  (finds Node for CDK)
 import pytest
+import shipped
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 from constructs import Construct
 
-from deployments import check
 from lambdas import contract
 from lambdas.confluent.properties import AclProps, TopicProps
 from stacks.constructs.cleanup import CleanupOnDestroy
@@ -19,7 +19,7 @@ from stacks.constructs.vendor import VendorProvider
 
 @pytest.fixture(scope="module")
 def deployment():
-    return check.load_stage("dev", judge=check.NOT_JUDGED).deployment
+    return shipped.load("dev").deployment
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ from collections import Counter
 import assembly_kit
 import attrs
 import pytest
+import shipped
 from policies import Reader
 
-from deployments import check, validation
+from deployments import validation
 
 #: Properties that are names, by type. CloudFormation names resources without one.
 NAMES = {
@@ -61,7 +62,7 @@ def test_stages_share_no_name_in_one_region(dev, prod):
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
     """The same deployment in another region."""
-    plan = check.load_stage("dev", judge=check.NOT_JUDGED)
+    plan = shipped.load("dev")
     aws = attrs.evolve(plan.deployment.aws, region="us-east-1")
     moved = attrs.evolve(plan, deployment=attrs.evolve(plan.deployment, aws=aws))
     return assembly_kit.synthesise(moved, tmp_path_factory.mktemp("elsewhere"))

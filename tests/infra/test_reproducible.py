@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import assembly_kit
-
-from deployments import check
+import shipped
 
 
 def test_the_same_file_gives_the_same_templates(assemblies, tmp_path_factory):
-    again = assembly_kit.synthesise(check.load_stage("dev", judge=check.NOT_JUDGED), tmp_path_factory.mktemp("again"))
+    again = assembly_kit.synthesise(shipped.load("dev"), tmp_path_factory.mktemp("again"))
     assert again.templates == assemblies["dev"].templates

@@ -6,11 +6,10 @@ import json
 
 import assembly_kit
 import pytest
+import shipped
 from aws_cdk import Stack, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
-
-from deployments import check
 
 
 def test_nothing_is_found(assembly):
@@ -30,7 +29,7 @@ def planted(app):
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory):
-    return assembly_kit.synthesise(check.load_stage("dev", judge=check.NOT_JUDGED), tmp_path_factory.mktemp("broken"), planted)
+    return assembly_kit.synthesise(shipped.load("dev"), tmp_path_factory.mktemp("broken"), planted)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import shipped
 from handshake_environment import Deployed, connected_stand_ins
 from resource_environment import START
 from stand_ins import Planter, Stacks, StandIns
@@ -66,6 +67,7 @@ def dev(stand_ins):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAKEFERRY_CONFLUENT_URL", stand_ins.cloud.url)
         patch.setenv("LAKEFERRY_SNOWFLAKE_URL", stand_ins.snow.url)
+        shipped.require_unedited()
         with context.open_context("dev") as ctx:
             stand_ins.prepare(ctx)
             yield context.DeploymentContext(ctx.loaded, ctx.addresses, clock=stand_ins.clock)

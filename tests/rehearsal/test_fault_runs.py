@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import shipped
 
 from benchmarks import faults as benchmark
 from lakeferry.output import Output
@@ -34,6 +35,7 @@ def test_each_vendor_is_down_in_some_runs():
 @pytest.mark.timeout(2 * 3600)
 @pytest.mark.parametrize("first", [0, 10, 20])
 def test_thirty_runs_come_through_and_leave_nothing(first, tmp_path):
+    shipped.require_unedited()
     document = run.run_fault_campaign(Output(), "dev", range(first, first + 10), out=tmp_path)
     assert len(document["runs"]) == 10
     assert all(count > 10 for count in document["hits"].values())

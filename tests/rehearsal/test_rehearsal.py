@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import pytest
+import shipped
 from lake import ROOT
 from promises import promised
 
@@ -131,6 +132,7 @@ def test_a_folder_with_a_project_that_no_rehearsal_made_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def rehearsed(tmp_path_factory):
+    shipped.require_unedited()
     out = tmp_path_factory.mktemp("rehearsal")
     command = [sys.executable, "-m", "lakeferry", "rehearse", "--json", "--out", str(out)]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2400, env={**os.environ, "NO_COLOR": "1"})

@@ -9,6 +9,7 @@ from importlib import resources
 import attrs
 import pytest
 import samples
+import shipped
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,7 +80,7 @@ def test_the_base_is_valid():
     assert contracts.parse(AGGREGATE, name="sales.toml").aggregate.min_group_size == 10
 
 
-@pytest.mark.parametrize("name", contracts.shipped())
+@pytest.mark.parametrize("name", shipped.EXPORTS)
 def test_shipped_contracts_are_valid(name):
     text = resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")
     assert contracts.load(name) == contracts.parse(text, name=name)
@@ -346,7 +347,7 @@ def test_a_contract_is_found_by_name_or_path(tmp_path):
     file = tmp_path / "own.toml"
     file.write_text(BASE)
     assert contracts.load(str(file)).name == "sales"
-    with pytest.raises(BadFile, match=r"no export of this name. Shipped: daily_trades, weekly_sales, weekly_sales_by_region"):
+    with pytest.raises(BadFile, match=r"no export of this name. exports/ has: .*daily_trades, "):
         contracts.load("unheard_of")
     with pytest.raises(BadFile, match=r"cannot be read: .*No such file"):
         contracts.load(str(tmp_path / "none.toml"))

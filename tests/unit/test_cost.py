@@ -7,10 +7,10 @@ from datetime import date
 
 import attrs
 import pytest
+import shipped
 from assembly_kit import dev_templates
 from typer.testing import CliRunner
 
-from deployments import check
 from lakeferry.__main__ import app
 from lakeferry.plan import cost
 from lambdas import contract
@@ -18,7 +18,7 @@ from lambdas import contract
 
 @pytest.fixture(scope="module")
 def dev():
-    return check.load_stage("dev", judge=check.NOT_JUDGED)
+    return shipped.load("dev")
 
 
 def counted(kind):
@@ -88,9 +88,7 @@ def test_an_hour_of_glue_6_costs_less(dev):
 
 
 def test_every_price_has_a_day_and_a_page_and_is_used():
-    used = {
-        price.id for stage in ("dev", "prod") for price in cost.estimate(check.load_stage(stage, judge=check.NOT_JUDGED)).used
-    }
+    used = {price.id for stage in ("dev", "prod") for price in cost.estimate(shipped.load(stage)).used}
     assert used | {"glue_6.0_dpu_hour"} == set(cost.price_table())
     for price in cost.price_table().values():
         assert price.usd > 0

@@ -11,6 +11,7 @@ import tomllib
 
 import attrs
 import pytest
+import shipped
 from openapi_schema_validator import OAS31Validator
 
 from deployments import check, secret_patterns
@@ -27,7 +28,7 @@ from exports import toml_model
 from exports.toml_model import BadFile
 from exports.toml_schema import json_schema
 
-DEV = (ROOT / "deployments" / "dev.toml").read_text()
+DEV = shipped.read("dev")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def changed(*pairs):
 
 @pytest.mark.parametrize("stage", ["dev", "prod"])
 def test_shipped_files_are_valid(stage):
-    plan = check.load_stage(stage, judge=check.NOT_JUDGED)
+    plan = shipped.load(stage)
     assert plan.deployment.prefix == f"lakeferry-{stage}"
     assert plan.deployment.exports
 
@@ -558,7 +559,7 @@ def test_the_schema_for_editors_has_the_same_model():
     schema = json_schema(Deployment, title="x", description="y")
     validator = OAS31Validator(schema)
     for stage in ("dev", "prod"):
-        validator.validate(tomllib.loads((ROOT / "deployments" / f"{stage}.toml").read_text()))
+        validator.validate(tomllib.loads(shipped.read(stage)))
     assert not validator.is_valid(tomllib.loads(changed(("glue_workers = 2", "glue_wokers = 2"))))
     assert not validator.is_valid(tomllib.loads(changed(('"retention.ms" = "604800000"', '"retention.ms" = 604800000'))))
 

@@ -7,6 +7,7 @@ import json
 import re
 
 import pytest
+import shipped
 from assembly_kit import dev_templates
 from promises import promised
 from typer.testing import CliRunner
@@ -99,6 +100,7 @@ def call(assembly, *words):
 
 
 def test_the_command_prints_mermaid_and_checks_the_page(assembly):
+    shipped.require_unedited()
     printed = call(assembly, "--stage", "dev")
     assert printed.exit_code == 0
     assert printed.stdout.count("flowchart LR") == len(diagram.PARTS)

@@ -8,9 +8,9 @@ import json
 
 import attrs
 import pytest
+import shipped
 from assembly_kit import dev_templates
 
-from deployments import check
 from lakeferry.deployment.stacks import Event, Stack
 from lakeferry.output import Output
 from lakeferry.plan import build, cost, durations, permissions, references, refusals, render, replacement
@@ -555,7 +555,7 @@ def test_a_long_value_keeps_its_beginning_and_its_end():
 
 
 def plan_of(changes, **more):
-    plan = check.load_stage("dev", judge=check.NOT_JUDGED)
+    plan = shipped.load("dev")
     result = {"settings": [], "phases": [], "cost": cost.estimate(plan), "deployed": [], "removed_from_file": []}
     return Plan(prefix="lakeferry-dev", account="1", region="eu-west-1", changes=changes, **{**result, **more})
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import shipped
 from confluent_environment import Organization
 from confluent_lives import environment
 
-from deployments import check
 from lambdas.shared.errors import LakeferryError
 
 
@@ -19,7 +19,7 @@ def org():
 
 @pytest.fixture
 def cluster(org):
-    given = check.load_stage("prod", judge=check.NOT_JUDGED).deployment
+    given = shipped.load("prod").deployment
     assert given.confluent.deletion_protection
     one = org.resource(
         "kafka_cluster",
