@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import zoneinfo
 from datetime import date
@@ -28,7 +29,9 @@ def zone_problem(name: str) -> str | None:
     try:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return f"{name!r} is not a time zone of the tz database. Use a name like Europe/Berlin or UTC"
+        close = difflib.get_close_matches(name, zoneinfo.available_timezones(), n=1)
+        more = f"Did you mean {close[0]}?" if close else "Use a name like Europe/Berlin or UTC"
+        return f"{name!r} is not a time zone of the tz database. {more}"
     return None
 
 

@@ -301,5 +301,7 @@ def _syntax_problem(error: tomllib.TOMLDecodeError, text: str) -> Problem:
         return Problem(1, "", "begins with a byte order mark, which TOML doesn't know. Save the file as UTF-8 without it")
     where = re.search(r"\(at line (\d+), column \d+\)", str(error))
     message = re.sub(r"\s*\(at .*\)$", "", str(error))
+    if re.match(r"Cannot (overwrite|declare)|Duplicate", message):
+        message = f"a key or table is given twice ({message})"
     # An error without a line is at the end of the text.
     return Problem(int(where[1]) if where else len(text.splitlines()), "", f"not TOML: {message}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -97,7 +98,17 @@ def translate_aws_errors(doing: str) -> Iterator[None]:
     except ClientError as error:
         raise _refused(doing, str(error.response.get("Error", {}).get("Code", ""))) from None
     except BotoCoreError as error:
-        raise CommandFailed("AWS-UNREACHABLE", f"{doing}: {type(error).__name__}") from None
+        raise _unreachable(doing, error) from None
+
+
+def _unreachable(doing: str, error: BotoCoreError) -> CommandFailed:
+    """Name the address if the environment has another one than AWS's, because the program at that address has mostly ended."""
+    message = f"{doing}: {type(error).__name__}"
+    address = os.environ.get("AWS_ENDPOINT_URL", "")
+    if not address:
+        return CommandFailed("AWS-UNREACHABLE", message)
+    hint = "Is the rehearsal of that terminal still running? For AWS itself: `unset AWS_ENDPOINT_URL`, or open another terminal"
+    return CommandFailed("AWS-UNREACHABLE", f"{message}. {address}, which AWS_ENDPOINT_URL names, does not answer", hint)
 
 
 def _refused(doing: str, code: str) -> CommandFailed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from lakeferry.inventory import Item
     from lakeferry.inventory.destroy import Planned
 
+#: Columns of a listing that is not for a terminal.
+_WIDTH: Final = 120
+_INDENT: Final = " " * 5
 app: Final = command_group()
 
 
@@ -101,7 +105,8 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
     for number, (owner, items) in enumerate(groupby(planned.to_delete, key=lambda item: item.owner), start=1):
         output.print(f"{number}. {'outside of stacks' if owner == ORPHAN else f'stack {owner}'}")
         for line in _counted(item for item in items if item.kind != STACK):
-            output.print(f"     {line}")
+            for part in textwrap.wrap(line, output.width or _WIDTH, initial_indent=_INDENT, subsequent_indent=f"{_INDENT}  "):
+                output.print(part)
     if planned.to_keep:
         output.print("To keep:")
         rows = [inventory.row(item) for item in planned.to_keep]

@@ -64,8 +64,8 @@ def diagram(
         call.output.print("wrote docs/explanation/infrastructure.md")
     diagrams = core.draw(templates)
     if not call.output.as_json and not write and not check:
-        for mermaid in diagrams.values():
-            typer.echo(mermaid)
+        for part, mermaid in diagrams.items():
+            typer.echo(f"%% {_TITLES[part]}\n{mermaid}")
     return {"stage": call.stage, "diagrams": diagrams}
 
 

@@ -77,8 +77,11 @@ def require_nothing_left(items: Iterable[Item], details: Any) -> None:
 
 
 def row(item: Item) -> list[str]:
+    from lakeferry.inventory import ORPHAN, Verdict
+
     within = f" in {' / '.join(item.parents)}" if item.parents else ""
-    return [item.system, item.kind, f"{item.name}{within}", item.owner, str(item.verdict), item.why]
+    owner = "–" if item.owner == ORPHAN and item.verdict is not Verdict.ORPHANED else item.owner
+    return [item.system, item.kind, f"{item.name}{within}", owner, str(item.verdict), item.why]
 
 
 def documents(items: Iterable[Item]) -> list[dict[str, Any]]:

@@ -94,7 +94,7 @@ def revoke(output: Output, stage: str, selector: str | None, *, yes: bool) -> di
         _require_confirmation(output, question, yes=yes)
         try:
             first = _revoke(output, ctx, secret)
-            rotated = _rotate(output, ctx, secret)
+            rotated = _rotate(output, ctx, secret, then="it is revoked next")
             second = _revoke(output, ctx, secret)
         except KeyboardInterrupt:
             remaining = "an older key may still be valid, also one that has leaked"
@@ -140,10 +140,11 @@ def _row(deployment: Deployment, age: Age) -> list[str]:
     return [age.secret, days, due, live, age.label, others, remarks]
 
 
-def _rotate(output: Output, ctx: DeploymentContext, secret: RotatingSecret) -> RotationResult:
+def _rotate(output: Output, ctx: DeploymentContext, secret: RotatingSecret, *, then: str = "it stays valid") -> RotationResult:
+    """`then` says what becomes of the previous key."""
     with output.step(f"Rotating {secret.name}") as report:
         done = rotate_now(ctx, secret, report)
-    output.print(f"{secret.name}: new key active after {format_duration(done.seconds)}; the previous key stays valid")
+    output.print(f"{secret.name}: new key active after {format_duration(done.seconds)}. The previous key: {then}")
     return done
 
 

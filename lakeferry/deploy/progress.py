@@ -19,6 +19,7 @@ _LONG: Final = 10.0
 #: After this many seconds without an event, the user is told which resources are in progress.
 QUIET: Final = 300.0
 _CLEANUP: Final = "_CLEANUP_IN_PROGRESS"
+_REVIEW: Final = "REVIEW_IN_PROGRESS"
 _ROLLBACK: Final = "ROLLBACK"
 _MAX_NAMES: Final = 3
 
@@ -62,6 +63,8 @@ class Progress:
         """Process new events, the oldest first."""
         for event in events:
             self.seen.append(event)
+            if event.status == _REVIEW:  # a change set begins; the stack itself begins with the next event
+                continue
             self._last, self._warned = self.now(), 0
             stack = self.known.setdefault(event.stack, Stack(event.at))
             if event.is_of_stack:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.node import NoNode
@@ -16,8 +20,20 @@ def main(stage: str) -> int:
     except NoNode as missing:
         sys.stderr.write(f"{missing}\n")
         return cdk.NOT_READY
-    command, variables = cdk.app(ROOT / "cdk.out", {"stage": stage})
-    return subprocess.run(command, cwd=ROOT, env={**cdk.environment(node_), **variables}).returncode
+    folder = ROOT / "cdk.out"
+    command, variables = cdk.app(folder, {"stage": stage})
+    code = subprocess.run(command, cwd=ROOT, env={**cdk.environment(node_), **variables}).returncode
+    if code == 0:
+        stacks = [artifact for artifact in _artifacts(folder) if artifact["type"] == "aws:cloudformation:stack"]
+        files = [folder / stack["properties"]["templateFile"] for stack in stacks]
+        resources = sum(len(json.loads(file.read_text(encoding="utf-8"))["Resources"]) for file in files)
+        sys.stdout.write(f"{len(files)} templates with {resources} resources in {folder.name}\n")
+    return code
+
+
+def _artifacts(folder: Path) -> Iterable[dict[str, Any]]:
+    artifacts: dict[str, dict[str, Any]] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
+    return artifacts.values()
 
 
 if __name__ == "__main__":

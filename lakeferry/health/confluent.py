@@ -7,7 +7,9 @@ from typing import Final
 
 from lakeferry.credentials import confluent as credentials
 from lakeferry.credentials.confluent import Owner
+from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack
 from lakeferry.errors import CommandFailed
 from lakeferry.health import runner
 from lakeferry.health.model import Check, Group
@@ -60,7 +62,9 @@ def _owner(owner: Owner) -> Check:
 def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
     id, wanted = ctx.deployment.confluent.environment_id, ctx.deployment.confluent.environment_name
     if not id:
-        return GROUP.ok(ENVIRONMENT, "will be created")
+        own = stacks.find_part(ctx, "confluent")
+        known = own.outputs.get("EnvironmentId", "") if isinstance(own, Stack) else ""
+        return GROUP.ok(ENVIRONMENT, f"{known}, created by this deployment" if known else "will be created")
     names = {text(one, "id"): text(one, "display_name") for one in vendor.cloud.pages("/org/v2/environments")}
     fix = "Correct `confluent.environment_id` and `environment_name` in the deployment file"
     if id not in names:

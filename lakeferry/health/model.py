@@ -14,8 +14,11 @@ from lambdas.monitoring import errors as monitoring_errors
 from lambdas.shared.errors import LakeferryError
 
 NOT_DEPLOYED: Final = "not deployed"
-#: Error codes that mean that the first record or table hasn't arrived yet, which is not a failure.
-_NOT_YET: Final = (monitoring_errors.NO_COMMIT.code, monitoring_errors.NO_TABLE.code)
+#: Error codes that mean that the first record or table hasn't arrived yet, which is not a failure, and what to show instead.
+_NOT_YET: Final = {
+    monitoring_errors.NO_COMMIT.code: "the table is empty: no record has arrived yet",
+    monitoring_errors.NO_TABLE.code: "there is no table yet: it appears with the topic's first records",
+}
 
 
 class Result(StrEnum):
@@ -116,9 +119,9 @@ def observe(read: Callable[[], Any]) -> Any:
     except CommandFailed as failure:
         return Observation(State.UNKNOWN, message=failure.message, code=failure.code)
     except LakeferryError as error:
-        state = State.WAITING if error.row.code in _NOT_YET else State.UNKNOWN
-        if error.row.code == monitoring_errors.NOT_REFRESHING.code:
-            state = State.WRONG
+        if words := _NOT_YET.get(error.row.code):
+            return Observation(State.WAITING, message=words, code=error.row.code)
+        state = State.WRONG if error.row.code == monitoring_errors.NOT_REFRESHING.code else State.UNKNOWN
         return Observation(state, message=error.what, code=error.row.code)
 
 

@@ -189,7 +189,7 @@ def _export_problems(exports: Iterable[ExportStatus]) -> Iterator[Observation]:
 
 
 def _described(observation: Observation) -> str:
-    code = f"{observation.code}  " if observation.code else ""
+    code = f"{observation.code}  " if observation.code and observation.state is not State.WAITING else ""
     return f"{'unknown: ' if observation.state is State.UNKNOWN else ''}{code}{observation.message}"
 
 

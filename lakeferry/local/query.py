@@ -72,7 +72,10 @@ def query(target: ExportTarget, sql: str) -> Answer:
         except duckdb.Error as error:
             known = ", ".join(f'"{database}"."{name}"' for database, name, _ in tables) or "none"
             message = "; ".join([str(error).strip(), *(unread if named else [])])
-            raise CommandFailed("QUERY", message, f"Known tables: {known}") from None
+            hint = f"Known tables: {known}"
+            if target.embedded_url:
+                hint += ". Each demo replaces the tables of the one before: run the demo of the table that you want again"
+            raise CommandFailed("QUERY", message, hint) from None
 
 
 def query_tableflow(sql: str, key: TableflowKey) -> Answer:

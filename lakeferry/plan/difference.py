@@ -145,7 +145,8 @@ class Comparison:
             return None
         action = min((one.effect for one in why), key=GRAVEST.index)
         stays = pair.before.stays_when_replaced
-        return Change(pair.after, action, why, self._lost(pair.before) if action.deletes and not stays else "")
+        lost = self._lost(pair.before) if action.deletes and not stays else ""
+        return Change(pair.after, action, why, lost + replacement.had_instead(pair.before) if lost else "")
 
     def _lost(self, resource: TemplateResource) -> str:
         """Return what is lost with a resource.

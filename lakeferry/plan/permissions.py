@@ -71,14 +71,14 @@ def _of_resource(resource: TemplateResource | None, given: Exports) -> set[Permi
     permissions = set(_of_documents(properties, given))
     if resource.type == _LAMBDA:
         source = properties.get("SourceArn")
-        principal, function = (references.whole(properties.get(name), given) for name in ("Principal", "FunctionName"))
+        principal, function = (references.without_assets(properties.get(name), given) for name in ("Principal", "FunctionName"))
         scope = f"to {principal} on {function}"
-        where = f" if it comes from {references.whole(source, given)}" if source else ""
-        permissions.add(Permission(_ALLOW, scope + where, references.whole(properties.get("Action"), given)))
+        where = f" if it comes from {references.without_assets(source, given)}" if source else ""
+        permissions.add(Permission(_ALLOW, scope + where, references.without_assets(properties.get("Action"), given)))
     for arn in properties.get("ManagedPolicyArns") or []:
-        permissions.add(Permission(_ALLOW, "", f"whatever policy {references.whole(arn, given)} allows"))
+        permissions.add(Permission(_ALLOW, "", f"whatever policy {references.without_assets(arn, given)} allows"))
     if boundary := properties.get("PermissionsBoundary"):
-        permissions.add(Permission(_DENY, "", f"whatever boundary {references.whole(boundary, given)} doesn't allow"))
+        permissions.add(Permission(_DENY, "", f"whatever boundary {references.without_assets(boundary, given)} doesn't allow"))
     return permissions
 
 
@@ -114,7 +114,7 @@ def _of_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Perm
 def _written(value: Any, given: Exports) -> list[str]:
     if isinstance(value, Mapping) and not references.is_function(value):
         return [f"{name} {each}" for name, inner in value.items() for each in _written(inner, given)]
-    return [references.whole(each, given) for each in _listed(value)]
+    return [references.without_assets(each, given) for each in _listed(value)]
 
 
 def _listed(value: Any) -> list[Any]:

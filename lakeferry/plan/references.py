@@ -63,6 +63,11 @@ def whole(value: Any, given: Exports) -> str:
     return _HASH.sub(lambda match: f"{match[0][:8]}…", " ".join(_text(value, given).split()))
 
 
+def without_assets(value: Any, given: Exports) -> str:
+    """Return a value as one line of text in which all assets have the same name: it changes with their content."""
+    return _HASH.sub("‹hash›", " ".join(_text(value, given).split()))
+
+
 def shown(value: Any, given: Exports) -> str:
     """Return a value as one line of text, without its middle if it is long."""
     return _short(whole(value, given))

@@ -37,7 +37,7 @@ _LOST: Final = {
     "kafka_cluster": "all its topics with their records",
     "topic": "its records",
     "schema": "its versions",
-    "tableflow_topic": "the table; the new one begins with the oldest record that the topic still has",
+    "tableflow_topic": "the Iceberg table with all its rows",
     "snowflake_database": "its tables, and everything else in it",
     "snowflake_schema": "its tables, and everything else in it",
     "snowflake_iceberg_table": "streams on it and grants of your own; its data stays in the bucket",
@@ -46,6 +46,8 @@ _LOST: Final = {
     "AWS::Glue::Database": "its tables",
     "AWS::DynamoDB::Table": "its rows",
 }
+#: What the object that is created instead has of it.
+_INSTEAD: Final = {"tableflow_topic": "the new one begins with the oldest record that the topic still has"}
 _UNDO: Final = "its output topic: undo.sql runs ({undo})"
 _KEY: Final = "the pseudonymisation key: pseudonyms in new files no longer match those in older ones"
 _KEY_TYPES: Final = ("AWS::SecretsManager::Secret", "AWS::KMS::Key")
@@ -138,6 +140,12 @@ def lost_with(resource: TemplateResource) -> str:
     if resource.type in _KEY_TYPES and resource.stack.endswith("-data"):
         return _KEY
     return _LOST.get(resource.kind or resource.type, "")
+
+
+def had_instead(resource: TemplateResource) -> str:
+    """Return what the replacement of a lost object has, with a semicolon before it, "" for nothing."""
+    text = _INSTEAD.get(resource.kind, "")
+    return f"; {text}" if text else ""
 
 
 def as_strings(value: Any) -> Any:

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 import attrs
 import boto3
 import pytest
+from leftovers import QUEUE
 from promises import promised
+from stand_ins import Stacks
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
@@ -330,6 +332,8 @@ def test_the_environment_must_exist_with_the_name_in_the_file(ctx):
 
     assert found(environment_id=id, environment_name=name)[:2] == (Result.OK, f"{id}, {name}")
     assert found()[1] == "will be created"
+    Stacks(ctx).make("confluent", {"Queue": QUEUE}, outputs={"EnvironmentId": "env-own"})
+    assert found()[1] == "env-own, created by this deployment"
     result, answer, fix = found(environment_id=id, environment_name="another")
     assert (result, name in answer, "another" in answer, "environment_name" in fix) == (Result.FAIL, True, True, True)
     result, answer, _ = found(environment_id="env-gone", environment_name=name)

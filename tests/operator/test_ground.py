@@ -72,6 +72,8 @@ def test_an_unreachable_aws_is_reported(ctx, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     refused = refusal(lambda: ctx.account)
     assert (refused.exit_code, refused.code) == (FAILED, "AWS-UNREACHABLE")
+    assert "http://127.0.0.1:9, which AWS_ENDPOINT_URL names, does not answer" in refused.message
+    assert "unset AWS_ENDPOINT_URL" in refused.hint
 
 
 def test_a_secret_that_is_missing_is_reported_with_the_command_that_sets_it(stand_ins):

@@ -411,6 +411,21 @@ def test_an_error_of_a_probe_becomes_an_unknown_state():
     assert observe(lambda: 1.5) == 1.5
 
 
+@pytest.mark.parametrize(
+    ("row", "words"), [(monitoring_errors.NO_COMMIT, "no record has arrived yet"), (monitoring_errors.NO_TABLE, "no table yet")]
+)
+def test_a_table_without_records_is_described_in_words(row, words):
+    def empty():
+        raise LakeferryError(row, "s3://bucket/00000-a.metadata.json")
+
+    found = observe(empty)
+    assert (found.state, found.code) == (State.WAITING, row.code)
+    (problem,) = status.table_problems([TableStatus("orders", {"iceberg": found})])
+    assert words in problem.message
+    assert "s3://" not in problem.message
+    assert row.code not in problem.message
+
+
 @pytest.mark.parametrize(("hours", "text"), [(0.005, "18 s"), (0.5, "30 min"), (3.25, "3.2 h"), (60, "2.5 days")])
 def test_ages_are_formatted_for_people(hours, text):
     assert format_hours(hours) == text

@@ -265,6 +265,7 @@ def test_patterns_of_re2_are_accepted(text):
             "there is no [explode] section, so there are no lines",
         ),
         (BASE.replace("Europe/Berlin", "Berlin"), "window.zone", "'Berlin' is not a time zone of the tz database"),
+        (BASE.replace("Europe/Berlin", "Europe/Berln"), "window.zone", "Did you mean Europe/Berlin?"),
         (BASE.replace("Europe/Berlin", "Europe"), "window.zone", "'Europe' is not a time zone of the tz database"),
         (BASE.replace("Europe/Berlin", "../x"), "window.zone", "'../x' is not a time zone of the tz database"),
         (BASE.replace("2026-11-01", "0001-01-01"), "window.from", "0001-01-01 is not a day on which windows can begin"),

@@ -69,6 +69,12 @@ def test_a_stack_has_a_line_with_its_usual_time_and_one_with_what_it_took():
     assert watched.progress.under_way == []
 
 
+def test_a_change_set_is_not_the_start_of_the_stack():
+    watched = Watched()
+    watched.feed(event(STACK, "REVIEW_IN_PROGRESS", 0), event(STACK, "CREATE_IN_PROGRESS", 9))
+    assert watched.lines == [f"[2/2] {STACK} … (estimated 11–33 min, last time 1m53s)"]
+
+
 def test_a_slow_resource_has_a_line_at_its_start_and_at_its_end():
     watched = Watched()
     watched.feed(

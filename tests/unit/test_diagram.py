@@ -104,6 +104,7 @@ def test_the_command_prints_mermaid_and_checks_the_page(assembly):
     printed = call(assembly, "--stage", "dev")
     assert printed.exit_code == 0
     assert printed.stdout.count("flowchart LR") == len(diagram.PARTS)
+    assert printed.stdout.count("%% ") == len(diagram.PARTS)
     assert call(assembly, "--check").exit_code == 0
     assert json.loads(call(assembly, "--json").stdout).keys() == promised("diagram")
     (assembly / "lakeferry-dev-data.template.json").write_text('{"Resources": {}}')

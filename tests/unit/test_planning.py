@@ -362,6 +362,19 @@ def test_changes_of_denials_managed_policies_and_boundaries_are_found(templates)
     assert any("allow whatever policy arn:aws:iam::aws:policy/AdministratorAccess allows" in one.added for one in found)
 
 
+def test_another_content_of_an_asset_is_no_change_of_permissions(templates):
+    def asset(digest):
+        def change(resources):
+            own_statements(resources)[0]["Resource"] = f"arn:aws:s3:::cdk-assets/{digest * 64}.json"
+
+        return change
+
+    before = copy.deepcopy(templates)
+    asset("a")({name.rpartition("-")[2]: template["Resources"] for name, template in before.items()})
+    assert permitted(before, asset("b")) == {}
+    assert permitted(before, asset("short")) != {}
+
+
 def test_the_same_statements_grouped_otherwise_are_no_change(templates):
     def grouped(resources):
         statements = own_statements(resources)
@@ -413,7 +426,17 @@ def test_a_table_in_another_bucket_is_created_again(templates):
 
     (only,) = changed(templates, elsewhere).values()
     assert only.action is Action.RECREATE
-    assert only.data_loss.startswith("the table")
+    assert only.data_loss == (
+        "the Iceberg table with all its rows; the new one begins with the oldest record that the topic still has"
+    )
+
+
+def test_a_removed_table_has_no_new_one(templates):
+    def less(resources):
+        del resources["confluent"]["StockTradesTable"]
+
+    (only,) = changed(templates, less).values()
+    assert (only.action, only.data_loss) == (Action.DELETE, "the Iceberg table with all its rows")
 
 
 def test_what_aws_cannot_rename_is_replaced_by_its_own_schema(templates):

@@ -168,6 +168,7 @@ def test_a_syntax_error_has_its_line(text, line):
     assert found[:2] == (line, "")
     assert found[2].startswith("not TOML: ")
     assert "at line" not in found[2]
+    assert ("given twice" in found[2]) == ("name = 'b'" in text or "[a]\n[a]" in text)
 
 
 def test_rules_are_reported_with_other_mistakes():
