@@ -64,9 +64,14 @@ class Cause:
 
 def find(events: Iterable[Event]) -> Cause | None:
     """Return the cause, from the events of a deployment. None if no resource failed in CloudFormation."""
+    event = first(events)
+    return _of_event(event) if event else None
+
+
+def first(events: Iterable[Event]) -> Event | None:
+    """Return the event of the first resource that failed, and not because another one had. None if there is none."""
     failed = [event for event in events if event.has_failed and not event.is_of_stack and event.reason]
-    first = sorted((event for event in failed if not _CONSEQUENCE.search(event.reason)), key=lambda event: event.at)
-    return _of_event(first[0]) if first else None
+    return min((event for event in failed if not _CONSEQUENCE.search(event.reason)), key=lambda event: event.at, default=None)
 
 
 def _clean(reason: str) -> str:

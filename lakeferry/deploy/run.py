@@ -12,7 +12,7 @@ import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
 from deployments import validation
-from lakeferry.deploy import checks, failure_causes, outcome, summary
+from lakeferry.deploy import checks, failure_causes, outcome, summary, waiting
 from lakeferry.deploy.progress import Progress
 from lakeferry.deployment import cdk as cdk_cli
 from lakeferry.deployment import stacks
@@ -161,7 +161,9 @@ def _show_new_events(watch: stacks.EventWatch, progress: Progress) -> None:
 
 def _failure(output: Output, ctx: DeploymentContext, progress: Progress, failed: CliFailed, log: Path) -> CommandFailed:
     states = {stack.name: stack.status for stack in stacks.read(ctx).values()}
-    cause = failure_causes.find(progress.seen)
+    cause, event = failure_causes.find(progress.seen), failure_causes.first(progress.seen)
+    if cause and event:
+        cause = waiting.explain(ctx, cause, event)
     details = {"cause": attrs.asdict(cause) if cause else None, "states": states, "log": target.relative(log)}
     for name, status in states.items():
         if name in progress.known:

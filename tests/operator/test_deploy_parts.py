@@ -16,6 +16,7 @@ from leftovers import QUEUE
 from stand_ins import Planter
 
 from lakeferry.deploy import checks, failure_causes, run, summary
+from lakeferry.deploy import waiting as waiting_for
 from lakeferry.deploy.run import to_repair
 from lakeferry.deployment import logs
 from lakeferry.deployment import stacks as deployed
@@ -439,18 +440,22 @@ def _generation():
 @pytest.fixture
 def wrote(stacks):
     """A function of the exports' stack, and a way to write into its log."""
+    return writer(stacks, "exports", contract.NOTIFY)
+
+
+def writer(stacks, part, handler):
     group = {"Type": "AWS::Logs::LogGroup"}
     function = {
         "Type": "AWS::Lambda::Function",
         "Properties": {
-            "Handler": contract.NOTIFY,
+            "Handler": handler,
             "Runtime": "python3.12",
             "Role": "arn:aws:iam::000000000000:role/none",
             "Code": {"ZipFile": "def handler(event, context): pass"},
             "LoggingConfig": {"LogGroup": {"Ref": "Group"}},
         },
     }
-    name = stacks.make("exports", {"Group": group, "Notify": function})
+    name = stacks.make(part, {"Group": group, "Notify": function})
     client = boto3.client("logs")
     (group_name,) = (
         each["PhysicalResourceId"]
@@ -464,6 +469,39 @@ def wrote(stacks):
         client.put_log_events(logGroupName=group_name, logStreamName=stream, logEvents=result)
 
     return write
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "what"),
+    [
+        ("Received response status [FAILED] from custom resource. Message returned: Operation timed out", "CFL-RATE", "HTTP 429"),
+        ("CFL-INVALID  creating topic Topic: HTTP 400. What to do: x", "CFL-INVALID", "HTTP 400"),
+    ],
+)
+def test_a_resource_that_timed_out_has_the_reason_for_which_it_waited(ctx, stacks, reason, code, what):
+    write, now = writer(stacks, "confluent", contract.CUSTOM_RESOURCE), int(time.time())
+
+    def waited(resource, code, reason):
+        return json.dumps({"level": "INFO", "message": "waiting", "resource": resource, "code": code, "reason": reason})
+
+    write("one", (now - 20, waited("Topic", "CFL-UNAVAILABLE", "HTTP 503")), (now - 10, waited("Topic", "CFL-RATE", "HTTP 429")))
+    write("two", (now - 5, waited("Other", "CFL-CONFLICT", "HTTP 409")), (now - 4, "not JSON"))
+    (stack,) = deployed.read(ctx).values()
+    failed = deployed.Event("1", stack.name, stack.id, "Topic", "", "Custom::LakeferryTopic", "CREATE_FAILED", reason, now)
+    found = waiting_for.explain(ctx, failure_causes.find([failed]), failed)
+    assert (found.code, found.where) == (code, f"topic Topic in {stack.name}")
+    assert what in found.what
+    assert found.fix
+
+
+def test_a_resource_that_timed_out_without_a_log_has_the_message_of_aws(ctx, stacks):
+    name = stacks.make("data", {"Queue": QUEUE})
+    (stack,) = deployed.read(ctx).values()
+    failed = deployed.Event("1", name, stack.id, "T", "", "Custom::LakeferryTopic", "CREATE_FAILED", "Operation timed out", 1.0)
+    cause = failure_causes.find([failed])
+    assert waiting_for.explain(ctx, cause, failed) == cause
+    gone = attrs.evolve(failed, stack_id=stack.id.replace("/", "/gone", 1))
+    assert waiting_for.explain(ctx, cause, gone) == cause
 
 
 def test_the_log_of_a_function_is_found_and_reported_in_the_order_of_time(ctx, wrote):
