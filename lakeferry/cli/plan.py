@@ -14,7 +14,7 @@ from lakeferry.output import program_name
 #: Keys of the JSON document of a plan; `deploy` returns them too.
 PLANNED: Final = {
     "stage": "The deployment stage.",
-    "account": "The AWS account.",
+    "account": 'The AWS account; "" if nobody is logged in, so that nothing could be compared (`plan` only).',
     "region": "The AWS region.",
     "changes": "Each resource to change: stack, system (AWS, Confluent, Snowflake), type, logical_id, name, action (create, "
     "update, replace, recreate, delete, retain), why (property is a path; before, after, effect, caused_by, conditional), "
@@ -50,10 +50,12 @@ def plan(
 
     output = call.output
     with open_judged_context(call.stage) as ctx, templates_of(ctx) as cdk:
-        _ = ctx.account  # fails before the synthesis if nobody is logged in
+        is_compared = check or ctx.has_credentials
+        if is_compared:
+            _ = ctx.account  # fails before the synthesis if nobody is logged in, or the login has expired
         with output.step(f"Planning {ctx.deployment.prefix}") as report:
             build.synthesize(cdk, report)
-            changes = build.build_plan(ctx, cdk, report)
+            changes = build.build_plan(ctx, cdk, report) if is_compared else build.build_first_plan(ctx, cdk)
         render.show(output, changes)
         document = {"stage": ctx.stage, **render.document(changes)}
         if check and not changes.is_empty:

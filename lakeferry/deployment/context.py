@@ -116,6 +116,12 @@ class DeploymentContext:
         return boto3.session.Session(region_name=self.region)
 
     @property
+    def has_credentials(self) -> bool:
+        """Return whether there are credentials for AWS, which may have expired. Raises CommandFailed if they can't be read."""
+        with translate_aws_errors("looking for AWS credentials"):
+            return self._session.get_credentials() is not None
+
+    @property
     def secrets(self) -> SecretStore:
         return SecretStore(self.client("secretsmanager"))
 

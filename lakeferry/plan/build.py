@@ -62,6 +62,25 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     )
 
 
+def build_first_plan(ctx: DeploymentContext, cdk: Cdk) -> Plan:
+    """Return the plan of a deployment of which nothing is known: everything is created."""
+    wanted = templates.read_stacks(cdk.folder, ctx.stacks)
+    changes = Comparison(wanted, {}).changes()
+    phases = [durations.phase(stack.name, changes) for stack in wanted]
+    return Plan(
+        prefix=ctx.deployment.prefix,
+        account="",
+        region=ctx.region,
+        changes=changes,
+        permissions=permissions.compare(wanted, {}),
+        settings=[],
+        phases=[phase for phase in phases if phase],
+        cost=cost.estimate(ctx.loaded),
+        deployed=[],
+        removed_from_file=[],
+    )
+
+
 def _last(ctx: DeploymentContext, deployed: Stack | None) -> float | None:
     return durations.last(ctx.client("cloudformation"), deployed.id) if deployed else None
 

@@ -37,7 +37,8 @@ class Setting:
 class Plan:
     """A plan. `deployed` has all existing stacks, `removed_from_file` those that the deployment file no longer needs.
 
-    `unasked` has sentences about what a vendor could refuse, and could not be asked; `busy` has stacks that are being changed.
+    `account` is "" if nobody is logged in, so that it is not known what is deployed. `unasked` has sentences about what a vendor
+    could refuse, and could not be asked; `busy` has stacks that are being changed.
     """
 
     prefix: str
@@ -74,13 +75,7 @@ class Plan:
 
 
 def show(output: Output, plan: Plan) -> None:
-    output.print(f"{plan.prefix} in account {plan.account}, {plan.region}: {summary(plan)}")
-    for sentence in plan.busy:
-        output.print(f"OUT OF DATE: {sentence}: another deployment is changing it, and may fail", alarm=True)
-    for refusal in plan.refusals:
-        output.print(f"CAN'T BE DEPLOYED: {refusal}", alarm=True)
-    for sentence in plan.unasked:
-        output.print(f"NOT CHECKED: {sentence}", alarm=True)
+    _show_heading(output, plan)
     if plan.losses:
         output.print("DATA LOSS:", alarm=True)
         show_losses(output, plan)
@@ -98,6 +93,20 @@ def show(output: Output, plan: Plan) -> None:
             output.print(f"  {phase.stack}  {phase}")
     month = f"{plan.cost.low:,.0f} to {plan.cost.high:,.0f} USD a month"
     output.print(f"\nEstimated cost: {month}, {a_day(plan.cost)}; `lakeferry cost` has the details")
+
+
+def _show_heading(output: Output, plan: Plan) -> None:
+    """Show the summary, and what is refused or could not be found out."""
+    account = f"account {plan.account}, " if plan.account else ""
+    if not plan.account:
+        output.print("NOT COMPARED: nobody is logged in to AWS, and it is unknown what is deployed. A first deployment would:")
+    output.print(f"{plan.prefix} in {account}{plan.region}: {summary(plan)}")
+    for sentence in plan.busy:
+        output.print(f"OUT OF DATE: {sentence}: another deployment is changing it, and may fail", alarm=True)
+    for refusal in plan.refusals:
+        output.print(f"CAN'T BE DEPLOYED: {refusal}", alarm=True)
+    for sentence in plan.unasked:
+        output.print(f"NOT CHECKED: {sentence}", alarm=True)
 
 
 def summary(plan: Plan) -> str:

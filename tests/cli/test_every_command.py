@@ -219,6 +219,21 @@ def test_characters_that_a_terminal_cannot_encode_are_escaped():
     assert b"\\u2192 Create one with" in done.stdout
 
 
+@pytest.mark.slow
+def test_a_first_plan_needs_no_account(clone):
+    nobody = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/nowhere", "AWS_SHARED_CREDENTIALS_FILE": "/nowhere"}
+    planned = clone.run("plan", "--stage", "prod", changes=nobody)
+    assert planned.code == 0, planned.err
+    assert planned.out.startswith("NOT COMPARED: nobody is logged in to AWS")
+    assert "lakeferry-prod in eu-central-1: " in planned.out
+    document = clone.run("plan", "--stage", "prod", "--json", changes=nobody).document
+    assert document.keys() == promised("plan")
+    assert document["account"] == ""
+    assert {change["action"] for change in document["changes"]} == {"create"}
+    compared = clone.run("plan", "--stage", "prod", "--check", "--json", changes=nobody)
+    assert (compared.code, compared.document["code"]) == (3, "AWS-CREDENTIALS")
+
+
 def _split(text):
     import shlex
 
