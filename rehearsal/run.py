@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
+from botocore.exceptions import ClientError
 
 from deployments.check import LoadedDeployment
 from lakeferry.deployment.cdk import CliFailed, templates_of
@@ -24,7 +26,6 @@ from lakeferry.output import Output, Reporter, program_name
 from lambdas.shared.errors import LakeferryError
 from rehearsal import environments, faults, report
 from rehearsal.checks import commands, exports, health, lifecycle, rotation, tables
-from rehearsal.environments import SimulatedEnvironment
 from rehearsal.faults import FaultRun
 from rehearsal.harness import Check, CheckFailed, Harness, Phase, Project, copy_project
 
@@ -34,6 +35,10 @@ _LEAD_SECONDS: Final = 900
 _TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
 #: The log of the CDK, which each rehearsal writes first, and everything else in the folder of a rehearsal.
 _LOG: Final = "cdk.log"
+_ABOUT_PROJECT: Final = """\
+Commands there read {project}, a copy of this clone. Its deployments/{stage}.toml is what is deployed, with the changes
+of the checks. To deploy a stage of your own into the same simulators, put its file and its contracts there.
+`status` reports a run of the export that failed: a check made it fail."""
 _WRITTEN: Final = (_LOG, "project", "deployments", "printed.json", "report.html", "environment.sh")
 
 
@@ -202,7 +207,7 @@ def _run_phases(rehearsal: Rehearsal, harness: Harness) -> None:
     phase("an update that fails", lambda: lifecycle.rollback(harness))
     phase("an update that is interrupted", lambda: lifecycle.update(harness))
     if rehearsal.keep:
-        _wait_for_interrupt(rehearsal, harness.simulators)
+        _wait_for_interrupt(rehearsal, harness)
     phase("destroy, and the inventory", lambda: lifecycle.destroy(harness))
 
 
@@ -213,11 +218,22 @@ def _prepare(harness: Harness, reporter: Reporter) -> None:
     harness.cdk.bootstrap(reporter)
 
 
-def _wait_for_interrupt(rehearsal: Rehearsal, simulators: SimulatedEnvironment) -> None:
+def environment_of(harness: Harness) -> dict[str, str]:
+    """Return the variables with which commands use the deployment, and the project whose files describe it."""
+    variables = harness.simulators.variables.items()
+    own = {name: value for name, value in variables if name.startswith(("AWS_", "LAKEFERRY_"))}
+    own["PYTHONPATH"] = str(harness.project.root.resolve())
+    with suppress(CheckFailed, ClientError):  # a rehearsal that failed may have no stacks
+        own[target.VARIABLES["bucket"]] = harness.output("data", "LakeBucketName")
+        own[target.VARIABLES["database"]] = harness.output("confluent", "KafkaClusterId")
+    return own
+
+
+def _wait_for_interrupt(rehearsal: Rehearsal, harness: Harness) -> None:
     """Show how to use the running deployment, and wait for Ctrl-C. Goes to stderr, so it is shown with --json too."""
-    output, file = rehearsal.output, rehearsal.out / "rehearsal" / "environment.sh"
-    own = {name: value for name, value in simulators.variables.items() if name.startswith(("AWS_", "LAKEFERRY_"))}
-    file.write_text("".join(f"export {name}='{value}'\n" for name, value in sorted(own.items())), encoding="utf-8")
+    output, file, simulators = rehearsal.output, rehearsal.out / "rehearsal" / "environment.sh", harness.simulators
+    own = sorted(environment_of(harness).items())
+    file.write_text("".join(f"export {name}={shlex.quote(value)}\n" for name, value in own), encoding="utf-8")
     for name, address in simulators.addresses().items():
         output.info(f"{name:22}{address}")
     output.info(f"{'mails':22}{simulators.aws.url}/_simulator/mail.html")
@@ -226,6 +242,9 @@ def _wait_for_interrupt(rehearsal: Rehearsal, simulators: SimulatedEnvironment) 
     output.info(
         f"Everything is running. In another terminal: source {target.relative(file)}, then for example {program_name()} inventory"
     )
+    about = _ABOUT_PROJECT.format(project=target.relative(harness.project.root), stage=harness.project.stage)
+    for line in about.splitlines():
+        output.info(line)
     if rehearsal.failed:
         output.info("Press Ctrl-C to end the rehearsal.")
     else:
