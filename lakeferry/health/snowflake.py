@@ -39,7 +39,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     """Check everything with the deployer's login. Without it, the other checks are skipped."""
     given, rest = ctx.deployment.snowflake, [PRIVILEGES, WAREHOUSE, USER]
     if given is None or not given.enabled:
-        return GROUP.skip_all([KEY, LOGIN, *rest], "not checked: the deployment file wants nothing in Snowflake")
+        return GROUP.skip_all([KEY, LOGIN, *rest], "not checked: the deployment file uses no Snowflake")
     try:
         vendor = ctx.snowflake()
         pair = secret_fields.read_pair(ctx.secrets, given.key_secret)

@@ -76,7 +76,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     tables = _tables(ctx)
     names = (*NAMES, *map(_table_check, tables))
     if not ctx.deployment.uses_snowflake:
-        return GROUP.skip_all(names, "not checked: the deployment file wants nothing in Snowflake")
+        return GROUP.skip_all(names, "not checked: the deployment file uses no Snowflake")
     parts = [stacks.find_part(ctx, part) for part in ("snowflake", "data", "confluent")]
     for part in parts:
         if isinstance(part, str):

@@ -169,7 +169,8 @@ def _parsed(line: str, report: Callable[[str], None]) -> Any:
     try:
         value = json.loads(line.rstrip(), parse_float=decimal.Decimal, parse_constant=_no_number, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        report(f"is not JSON: {error.msg} at character {error.colno}. A line holds one event, as one JSON object")
+        why = error.msg.removesuffix(" starting at")
+        report(f"is not JSON: {why} at character {error.colno}. A line holds one event, as one JSON object")
     except RecursionError:
         report("is nested too deep to be an event")
     except _RefusedError as refused:
