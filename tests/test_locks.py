@@ -29,7 +29,7 @@ def without_hashes(text):
 
 
 def test_the_locks_are_there():
-    assert len(LOCKS) == 6
+    assert len(LOCKS) == 7
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=str)

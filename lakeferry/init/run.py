@@ -65,7 +65,9 @@ def init(output: Output, stage: str, flags: Mapping[str, str | None], *, yes: bo
     difference = "\n".join(difflib.unified_diff(*lines, f"{clone.name} now", f"{clone.name} then", lineterm=""))
     written = new_text != text and (text is None or _confirm(output, clone, difference, yes=yes))
     if written:
-        clone.file.write_text(new_text, encoding="utf-8")
+        unfinished = clone.file.with_suffix(".unfinished")
+        unfinished.write_text(new_text, encoding="utf-8")
+        unfinished.replace(clone.file)  # an interrupted command leaves the file as it was
     questions.save_answers(clone.answers_file, answers)
     for warning in _unused(answers, deployment):
         output.warn(f"! {warning}")

