@@ -15,6 +15,7 @@ from lambdas.shared.http import Session
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Snowflake
+from rehearsal import producer
 from rehearsal.harness import Check, CheckFailed, Harness, require, until
 
 #: Seconds of Confluent's clock: after the moment, until Flink has polled, until Tableflow has committed.
@@ -34,6 +35,9 @@ Answer = list[tuple[str, int, int]]
 def trades_flow(harness: Harness, moment: datetime) -> list[Check]:
     """Let the simulators run until a little after `moment`."""
     harness.simulators.advance_confluent(max(0.0, moment.timestamp() - harness.simulators.confluent_now()) + _AFTER)
+    traded = harness.records(_TABLE)
+    require(traded, f"topic {_TABLE} is empty")
+    producer.write_to_each_partition(harness, _TABLE, traded[0]["value"])
     harness.simulators.advance_confluent(_FLINK_POLL)
     harness.simulators.advance_confluent(_TABLEFLOW_COMMIT)
     tables = [topic.name for topic in harness.ctx.deployment.tables_in_glue]
