@@ -137,8 +137,13 @@ def _export(harness: Harness) -> Export:
 
 
 def _manifest(harness: Harness, window: Window) -> dict[str, Any]:
-    key = f"exports/{EXPORT}/manifests/{window.label}.json"
-    manifest: dict[str, Any] = json.loads(harness.content(harness.output("data", "LakeBucketName"), key))
+    """Return the window's manifest. Raises CheckFailed with the reasons of the last run if there is none."""
+    bucket, key = harness.output("data", "LakeBucketName"), f"exports/{EXPORT}/manifests/{window.label}.json"
+    if not harness.objects(bucket, key):
+        record = json.loads(harness.content(bucket, max(harness.objects(bucket, f"exports/{EXPORT}/runs/"))))
+        windows = [f"{found['window']} {found['state']}: {found['reason']}" for found in record["windows"]]
+        raise CheckFailed(f"{window.label} was not published; the run says: {'; '.join(windows) or record['reason']}")
+    manifest: dict[str, Any] = json.loads(harness.content(bucket, key))
     return manifest
 
 
