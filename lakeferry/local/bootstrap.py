@@ -207,7 +207,7 @@ def _make_base_archive(home: Path) -> None:
     """
     unfinished = base_archive(home).with_suffix(f".{os.getpid()}")
     try:
-        command = [home / "bin" / "java", "-Xshare:dump", f"-XX:SharedArchiveFile={unfinished}"]
+        command = [str(home / "bin" / "java"), "-Xshare:dump", f"-XX:SharedArchiveFile={unfinished}"]
         answer = subprocess.run(command, capture_output=True)
         if answer.returncode == 0 and unfinished.exists():
             unfinished.replace(base_archive(home))
