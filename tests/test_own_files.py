@@ -93,6 +93,9 @@ def clone(tmp_path) -> Path:
         (root / "exports" / f"a_{topic}.toml").write_text(CONTRACT.format(topic=topic, time=time))
     (root / "exports" / "half_written.toml").write_text('name = "half_written"')
     (root / "deployments" / "aaa.toml").write_text(OWN_STAGE)
+    (root / "flink" / "a_statement").mkdir()
+    (root / "flink" / "a_statement" / "create.sql").write_text("CREATE TABLE `a_statement` AS SELECT `site` FROM `a_sensor`;")
+    (root / "flink" / "a_statement" / "undo.sql").write_text("DROP TABLE IF EXISTS `a_statement`;")
     init = ["--name", "acme", "--region", "us-east-1", "--topics", "a_sensor", "--snowflake", "none", "--yes"]
     answer = run(root, "-m", "lakeferry", "init", "--stage", "dev", *init)
     assert answer.returncode == 0, answer.stderr
