@@ -105,7 +105,7 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
     for number, (owner, items) in enumerate(groupby(planned.to_delete, key=lambda item: item.owner), start=1):
         output.print(f"{number}. {'outside of stacks' if owner == ORPHAN else f'stack {owner}'}")
         for line in _counted(item for item in items if item.kind != STACK):
-            for part in textwrap.wrap(line, output.width or _WIDTH, initial_indent=_INDENT, subsequent_indent=f"{_INDENT}  "):
+            for part in _wrapped(line, output.width or _WIDTH):
                 output.print(part)
     if planned.to_keep:
         output.print("To keep:")
@@ -121,6 +121,13 @@ def _counted(items: Iterable[Item]) -> Iterator[str]:
     for (system, kind), same in groupby(items, key=lambda item: (item.system, item.kind)):
         names = [inventory.row(item)[2] for item in same]
         yield f"{len(names)} {system} {kind}: {', '.join(names)}"
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """Return the line in parts of this width. Names are never split."""
+    return textwrap.wrap(
+        line, width, initial_indent=_INDENT, subsequent_indent=f"{_INDENT}  ", break_on_hyphens=False, break_long_words=False
+    )
 
 
 def _require_confirmed(output: Output, ctx: DeploymentContext, confirmed: str | None) -> None:

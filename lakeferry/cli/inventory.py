@@ -78,9 +78,10 @@ def require_nothing_left(items: Iterable[Item], details: Any) -> None:
 
 def row(item: Item) -> list[str]:
     from lakeferry.inventory import ORPHAN, Verdict
+    from lakeferry.inventory.model import NOT_OURS
 
     within = f" in {' / '.join(item.parents)}" if item.parents else ""
-    owner = "–" if item.owner == ORPHAN and item.verdict is not Verdict.ORPHANED else item.owner
+    owner = NOT_OURS if item.owner == ORPHAN and item.verdict is not Verdict.ORPHANED else item.owner
     return [item.system, item.kind, f"{item.name}{within}", owner, str(item.verdict), item.why]
 
 

@@ -169,7 +169,9 @@ def _failure(output: Output, ctx: DeploymentContext, progress: Progress, failed:
         if name in progress.known:
             output.print(f"{name}: {failure_causes.state(name, status)}")
     if cause is None and outcome.names_another_deployment(failed.lines):
-        busy = ", ".join(f"{name} is {status}" for name, status in states.items())
+        busy = (
+            ", ".join(f"{name} is {status}" for name, status in states.items() if status.endswith("_IN_PROGRESS")) or "they ended"
+        )
         raise outcome.overtaken(ctx, f"another deployment works on the same stacks: {busy}")
     if cause is None:
         last = "\n".join(line.strip() for line in failed.lines[-_LAST_LINES:])
