@@ -109,5 +109,5 @@ def run(root, *words):
 
 def test_the_tests_pass_with_the_users_own_files(clone):
     assert "a_sensor" in (clone / "deployments" / "dev.toml").read_text()
-    answer = run(clone, "-m", "pytest", "-m", "not slow and not deep", *(f"tests/{file}" for file in TESTS))
+    answer = run(clone, "-m", "pytest", "-n", "2", "-m", "not slow and not deep", *(f"tests/{file}" for file in TESTS))
     assert answer.returncode == 0, answer.stdout[-5000:]

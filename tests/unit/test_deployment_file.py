@@ -93,6 +93,16 @@ WRONG = {
         "aws.glue_version",
         "none of",
     ),
+    "a budget where CloudFormation has none": (
+        (('region = "eu-west-1"', 'region = "eu-central-2"'), ("[alerts]", "[alerts]\nbudget = true")),
+        "alerts.budget",
+        "CloudFormation has no budgets in eu-central-2",
+    ),
+    "a boundary of another account": (
+        (("[aws]", '[aws]\naccount = "111122223333"\npermissions_boundary = "arn:aws:iam::444455556666:policy/edge"'),),
+        "aws.permissions_boundary",
+        "a policy of another account",
+    ),
     "true for a number": ((("log_retention_days = 14", "log_retention_days = true"),), "aws.log_retention_days", "none of"),
     "a setting that is no text": (
         (('"retention.ms" = "604800000"', '"retention.ms" = 604800000'),),
