@@ -4,25 +4,35 @@ Only the addresses of the control plane and of the Iceberg catalog are configure
 control plane returns the addresses of Kafka, Schema Registry and Flink. They must be hosts of the vendor, or loopback addresses
 if the control plane's address is one.
 
-Confluent answers 403 for many objects that are gone. An object with a 403 counts as gone only if the same key works on something
-else at the same time; otherwise a revoked key would look like a successful delete.
+Confluent answers 403 for many objects that are gone, and for all that a key's owner may not see. An object with a 403 counts as
+gone only if the owner has a role with which it would see the object; otherwise a weaker key would look like a successful delete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, cached_property
 from typing import Any, Final
 from urllib.parse import parse_qs, quote, urlsplit
 
 import attrs
 
-from lambdas.confluent import crn
+from lambdas.confluent import crn, sight
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.errors import error_from
+from lambdas.confluent.sight import ORGANIZATION, Container, Sight
 from lambdas.shared import errors
 from lambdas.shared.clock import Clock
-from lambdas.shared.errors import Denied, InProgress, LakeferryError, NotFound, ParentMissing, ResourceFailed, Transient
+from lambdas.shared.errors import (
+    Denied,
+    InProgress,
+    LakeferryError,
+    NotFound,
+    ParentMissing,
+    Refused,
+    ResourceFailed,
+    Transient,
+)
 from lambdas.shared.http import Session, is_loopback, require_safe
 from lambdas.shared.redaction import ApiKey
 
@@ -69,8 +79,9 @@ def path(*parts: str) -> str:
 
 @attrs.frozen
 class RestClient:
-    """`probe` is a path that every valid key may read. Without it, only a 404 means that an object is gone.
+    """`require_sight` returns if the key's owner sees all that a container contains, and raises Denied or InProgress otherwise.
 
+    Without it, only a 404 means that an object is gone. `probe` is a path that every valid key may read.
     `denied_patience` is the number of seconds for which 401 and 403 are retried: new keys and roles take time.
     """
 
@@ -78,6 +89,7 @@ class RestClient:
     clock: Clock
     url: str
     key: ApiKey
+    require_sight: Callable[[Container], None] | None = None
     probe: str = ""
     denied_patience: float = 120.0
 
@@ -105,26 +117,22 @@ class RestClient:
             return None
 
     def read(self, route: str, **params: str) -> dict[str, Any] | None:
-        """Return the object, or None if it is gone. Raises Denied if the reason is the key, not the object."""
+        """Return the object, or None if it is gone.
+
+        Raises Denied if the reason is the key, or may be, and InProgress if its owner's role is too new to tell. `params` name
+        the object's container, as Confluent's APIs require it.
+        """
         try:
             body = self.get(route, **params)
         except NotFound:
             return None
         except Denied as denied:
-            if DEAD_KEY not in denied.what.lower() and denied.row is confluent_errors.AUTH_SCOPE and self.read_probe():
-                return None
-            raise
+            is_key = DEAD_KEY in denied.what.lower() or denied.row is not confluent_errors.AUTH_SCOPE
+            if is_key or self.require_sight is None:
+                raise
+            self.require_sight(Container(params.get("environment", ""), params.get("spec.kafka_cluster", "")))
+            return None
         return self._object(body, route)
-
-    def read_probe(self) -> bool:
-        """Return whether the key can now read `probe`."""
-        if not self.probe:
-            return False
-        try:
-            self.get(self.probe)
-        except Denied:
-            return False
-        return True
 
     def pages(self, route: str, **params: str) -> list[dict[str, Any]]:
         """Return all objects of a list, each once, even if pages overlap or repeat."""
@@ -135,15 +143,19 @@ class RestClient:
         return list(seen.values())
 
     def _pages(self, route: str, params: dict[str, str]) -> Iterator[dict[str, Any]]:
-        tokens = {""}
+        """Yield the pages. Raises Transient for a list without an end: missing objects would look like deleted ones."""
+        tokens: set[str] = set()
         for _ in range(MAX_PAGES):
             page = self._object(self._call("GET", route, params), route)
             yield page
             token = _next_token(page)
-            if token in tokens:
+            if not token:
                 return
+            if token in tokens:
+                raise Transient(confluent_errors.UNEXPECTED, f"GET {route}: the list leads back to page {token}")
             tokens.add(token)
             params = {**params, "page_token": token}
+        raise Transient(confluent_errors.UNEXPECTED, f"GET {route}: the list has more than {MAX_PAGES} pages")
 
     def _call(self, method: str, route: str, params: Mapping[str, str], body: Any = None, repeatable: bool | None = None) -> Any:
         answer = self.session.call(
@@ -167,6 +179,9 @@ def _next_token(page: dict[str, Any]) -> str:
 
 CONTROL_PLANE: Final = "https://api.confluent.cloud"
 VENDOR_DOMAIN: Final = ".confluent.cloud"
+_KEYS: Final = "/iam/v2/api-keys"
+#: Resource types whose objects only an administrator of the organization sees, or that are found in its lists.
+_OF_ORGANIZATION: Final = ("environment", "service_account", "role_binding", "api_key")
 CLOUD: Final = "AWS"
 #: Seconds for which a data plane may refuse a key: new keys take up to 20 minutes to become effective, roles several minutes.
 NEW_KEY_PATIENCE: Final = 1200.0
@@ -180,6 +195,11 @@ def bootstrap_servers(cluster: dict[str, Any]) -> str:
 class Confluent:
     """One organization, accessed with a Cloud key. Lookups are cached for one invocation."""
 
+    #: Most kinds of objects have ids, and their names need not be unique: a repeated create makes a second object.
+    NAMES_ARE_UNIQUE: Final = False
+    #: What an account has created, it sees only as long as it has a role.
+    creator: Final = ""
+
     def __init__(self, session: Session, clock: Clock, key: ApiKey, url: str = CONTROL_PLANE, catalog_url: str = "") -> None:
         require_safe(url)
         self.url = url.rstrip("/")
@@ -190,7 +210,35 @@ class Confluent:
 
     def with_key(self, key: ApiKey) -> RestClient:
         """Return a client of the control plane with a Cloud key."""
-        return RestClient(self._session, self.clock, self.url, key, probe="/org/v2/environments?page_size=1")
+        return RestClient(self._session, self.clock, self.url, key, require_sight=self._sight_of(key))
+
+    @property
+    def tenant(self) -> str:
+        return self.organization_id
+
+    def wrong_tenant(self, tenant: str) -> LakeferryError:
+        """Return the error for a login that is not one of `tenant`, where the object is."""
+        what = f"it is in organization {tenant}, and Cloud key {self.cloud.key.id} is of organization {self.organization_id}"
+        return LakeferryError(confluent_errors.OTHER_ORGANIZATION, what)
+
+    def unseen(self, why: str) -> Denied:
+        return sight.unseen(why)
+
+    def require_sight(self, spec: Any) -> None:
+        """Return if the Cloud key's owner would see the object with these properties. Raises Denied or InProgress."""
+        if spec.TYPE in _OF_ORGANIZATION:
+            return self._sight_of(self.cloud.key)(ORGANIZATION)
+        return self._sight_of(self.cloud.key)(Container(spec.environment_id))
+
+    def _sight_of(self, key: ApiKey) -> Callable[[Container], None]:
+        return lambda container: self._sight.require(key.id, container)
+
+    @cached_property
+    def _sight(self) -> Sight:
+        """Return what tells keys' rights. The answers are kept for the invocation."""
+        owner_of = cache(lambda key_id: require_text(self.cloud.get(_KEYS + path(key_id)), "spec", "owner", "id"))
+        bindings_of = cache(lambda owner: tuple(self.role_bindings(owner)))
+        return Sight(self.clock, lambda: self.organization_id, owner_of, bindings_of)
 
     @cached_property
     def organization_id(self) -> str:
@@ -251,18 +299,19 @@ class Confluent:
 
     def tableflow(self, key: ApiKey) -> RestClient:
         """Return a client of Tableflow, which is on the control plane's host and accepts only Tableflow keys."""
-        return self._plane(self.url, key, "Tableflow", probe="/tableflow/v1/regions")
+        plane = self._plane(self.url, key, "Tableflow")
+        return attrs.evolve(plane, probe="/tableflow/v1/regions", require_sight=self._sight_of(key))
 
     def catalog_url(self, region: str, environment_id: str) -> str:
         """Return the URL of an environment's Iceberg REST catalog. No API returns it; Confluent documents its format."""
         base = self._catalog_url or f"https://tableflow.{region}.aws{VENDOR_DOMAIN}"
         return f"{base}/iceberg/catalog/organizations/{self.organization_id}/environments/{environment_id}"
 
-    def _plane(self, url: str, key: ApiKey, what: str, probe: str = "") -> RestClient:
+    def _plane(self, url: str, key: ApiKey, what: str) -> RestClient:
         if not url:
             raise InProgress(confluent_errors.MISSING_ENDPOINT, f"{what} has no address")
         self._require_vendor(url)
-        return RestClient(self._session, self.clock, url, key, probe=probe, denied_patience=NEW_KEY_PATIENCE)
+        return RestClient(self._session, self.clock, url, key, denied_patience=NEW_KEY_PATIENCE)
 
     def _require_vendor(self, url: str) -> None:
         """Raise LakeferryError if the host in an answer isn't the vendor's, because it must not get a credential."""

@@ -22,6 +22,16 @@ AUTH: Final = ErrorRow(
     "CFL-AUTH", "Check that the secret has a key for the service above; Tableflow needs a Tableflow key, not a Cloud key."
 )
 AUTH_SCOPE: Final = ErrorRow("CFL-AUTH-SCOPE", "Grant the role, or wait some minutes, and deploy again.")
+UNSEEN: Final = ErrorRow(
+    "CFL-UNSEEN",
+    "Give the owner of the Cloud key the role OrganizationAdmin (again), wait some minutes, and repeat what failed. "
+    "If you know that the object is gone, run `lakeferry forget STACK LOGICAL_ID`, and repeat it.",
+)
+OTHER_ORGANIZATION: Final = ErrorRow(
+    "CFL-OTHER-ORGANIZATION",
+    "Store a Cloud key of the organization that has the object (`lakeferry secrets set confluent`), and repeat what failed. "
+    "To move to another organization, destroy the deployment with a key of the old one first.",
+)
 NOT_FOUND: Final = ErrorRow("CFL-NOT-FOUND", "Check that the ids named above exist; if they do, deploy again in some minutes.")
 CONFLICT: Final = ErrorRow(
     "CFL-CONFLICT",

@@ -137,7 +137,7 @@ class Lifecycle:
         if request.verb == DELETE:
             if lease.state.progress.done:
                 return {}
-            return {} if self._reconciler(request, lease, deleting=True).ensure_absent() else None
+            return {} if self._is_absent(request, lease) else None
         outputs = self._reconciler(request, lease).ensure_present()
         discarded = parse_physical_id(request.discard)
         if outputs is not None and discarded and not self._is_discarded(request, discarded):
@@ -149,11 +149,21 @@ class Lifecycle:
         undone = attrs.evolve(request, verb=DELETE, given=request.before)
         lease = self._lease(request, target)
         try:
-            gone = lease.state.progress.done or self._reconciler(undone, lease, deleting=True).ensure_absent()
+            gone = lease.state.progress.done or self._is_absent(undone, lease)
             lease.state.progress.done = gone
             return gone
         finally:
             self._release(lease)
+
+    def _is_absent(self, request: Request, lease: Lease) -> bool:
+        """Delete the object. Return whether it is gone: because it is proved, or because a person has declared it."""
+        facts = lease.state.facts
+        if facts.forgotten:
+            known = facts.object_id or facts.lost_id or lease.state.name
+            self.log.info("forgotten, not deleted", object=known, tenant=facts.tenant, reason=facts.forgotten)
+            facts.forget()
+            return True
+        return self._reconciler(request, lease, deleting=True).ensure_absent()
 
     def _reconciler(self, request: Request, lease: Lease, *, deleting: bool = False) -> Reconciler:
         registered = registry.find(request.kind, self.types)

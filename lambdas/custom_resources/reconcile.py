@@ -3,6 +3,9 @@
 If an answer was lost, its outcome is determined by listing objects. An object counts as deleted after two searches without a
 result. If the outcome of a create is unknown, the object counts as absent only if a search ABSENCE_GAP seconds later finds
 nothing either. Temporary errors are retried, for at most as long as CloudFormation waits.
+
+Vendors hide what a login may not see. So an object that is not found counts as gone only if the vendor accepted a delete of it,
+or if the login is one of the object's tenant and proves that it would see the object. Otherwise it is unknown, which is an error.
 """
 
 from __future__ import annotations
@@ -111,8 +114,13 @@ class Reconciler:
 
     def ensure_present(self) -> Outputs | None:
         """Return the outputs once the object exists, has the wanted properties and works. Return None before."""
+        if self._facts.forgotten:
+            self._facts.forget()
+        self._require_tenant()
         try:
-            return self._present()
+            outputs = self._present()
+            self._learn_tenant()
+            return outputs
         except ParentMissing:
             raise
         except ResourceMissing as missing:
@@ -123,23 +131,28 @@ class Reconciler:
             raise
 
     def ensure_absent(self) -> bool:
-        """Delete the object. Return True once searches confirm that it is gone."""
+        """Delete the object. Return True once it is proved that it is gone."""
+        facts = self._facts
+        self._require_tenant()
         for _ in range(_ROUNDS):
-            object_ids = self.handler.find_existing(self.context, self.spec, self._facts.object_id or self._facts.lost_id)
+            known = facts.object_id or facts.lost_id
+            object_ids = self.handler.find_existing(self.context, self.spec, known)
             if object_ids:
-                self._progress.empty_searches, self._facts.absent_since = 0, None
+                self._learn_tenant()
+                self._progress.empty_searches, facts.absent_since = 0, None
                 if not self._may_send_deletion():
                     return False
                 for object_id in object_ids:
                     self.handler.delete(self.context, self.spec, object_id)
+                facts.deleted = facts.deleted or known is None or known in object_ids
                 self._progress.deletion_sent_at = self._now
                 continue
             self._progress.empty_searches += 1
+            self._require_absence()
             self._rule_out_lost_create()
             if self._progress.empty_searches > 1:
                 # A later create of the same resource must not take over an object that somebody else has created by then.
-                self._facts.object_id = self._facts.lost_id = None
-                self._facts.notes.clear()
+                facts.forget()
                 return True
         return False
 
@@ -154,6 +167,29 @@ class Reconciler:
     @property
     def _now(self) -> float:
         return self.context.clock.time()
+
+    def _require_tenant(self) -> None:
+        """Raise LakeferryError if the login is one of another organization or account than the object's."""
+        tenant = self._facts.tenant
+        if tenant and self.context.vendor.tenant != tenant:
+            raise self.context.vendor.wrong_tenant(tenant)
+
+    def _learn_tenant(self) -> None:
+        """Record the tenant of an object that was found. A state of an earlier release doesn't have it."""
+        if not self._facts.tenant:
+            self._facts.tenant = self.context.vendor.tenant
+
+    def _require_absence(self) -> None:
+        """Return if an object that was not found doesn't exist. Raises Denied or InProgress if that is not proved."""
+        facts, vendor = self._facts, self.context.vendor
+        if not facts.may_exist or facts.deleted or getattr(self.handler, "ABSENCE_IS_SHOWN", False):
+            return
+        is_lost_create = facts.object_id is None and facts.lost_id is None
+        if is_lost_create and facts.creator and facts.creator == vendor.creator:
+            return  # who has created an object sees it
+        if not facts.tenant:
+            raise vendor.unseen("the state was written by an earlier release, which did not record where the object is")
+        vendor.require_sight(self.spec)
 
     def _present(self) -> Outputs | None:
         object_id = self._facts.object_id or self._find() or self._create()
@@ -174,8 +210,12 @@ class Reconciler:
         return object_ids[0]
 
     def _create(self) -> str:
+        facts, vendor = self._facts, self.context.vendor
+        if facts.may_exist and not vendor.NAMES_ARE_UNIQUE:
+            self._require_absence()
         self._rule_out_lost_create()
-        facts = self._facts
+        facts.tenant, facts.creator = vendor.tenant, vendor.creator
+        facts.deleted = False
         facts.attempted, facts.lost_id, facts.creates = True, None, facts.creates + 1
         self.lease.save()
         try:
@@ -216,6 +256,7 @@ class Reconciler:
         spec = before if isinstance(needed, ReplacementRequired) and before is not None else self.spec
         self._progress.removing = True
         self.handler.delete(attrs.evolve(self.context, deleting=True), spec, object_id)
+        self._facts.deleted = True
         self._progress.deletion_sent_at = self._now
 
     def _remove_duplicates(self, object_id: str) -> None:

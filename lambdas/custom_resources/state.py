@@ -88,14 +88,35 @@ _CONVERTER: Final = Converter()
 
 @attrs.define
 class KnownObject:
-    """What is known about the object, over all requests. `attempted`: a create was sent, and its outcome is not known."""
+    """What is known about the object, over all requests. `attempted`: a create was sent, and its outcome is not known.
+
+    `tenant` is the vendor's organization or account in which the object is, `creator` the login that created it, as the vendor's
+    client names them; both are empty in a state that an earlier release wrote. `deleted`: the vendor accepted a delete of the
+    object. `forgotten`: when and why a person declared that the object is gone.
+    """
 
     object_id: str | None = None
     lost_id: str | None = None
+    tenant: str = ""
+    creator: str = ""
     attempted: bool = False
+    deleted: bool = False
+    forgotten: str = ""
     absent_since: float | None = None
     creates: int = 0
     notes: dict[str, str] = attrs.field(factory=dict)
+
+    @property
+    def may_exist(self) -> bool:
+        """Return whether a create was sent that may have had an effect. The state is written before each create is sent."""
+        return bool(self.object_id or self.lost_id or self.attempted)
+
+    def forget(self) -> None:
+        """Forget the object. Its tenant is forgotten too: the next object may be in another one."""
+        self.object_id = self.lost_id = self.absent_since = None
+        self.attempted = self.deleted = False
+        self.tenant = self.creator = self.forgotten = ""
+        self.notes.clear()
 
 
 @attrs.define

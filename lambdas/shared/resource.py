@@ -18,6 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 
 from lambdas.shared.clock import Clock
+from lambdas.shared.errors import LakeferryError
 from lambdas.shared.properties import Properties
 from lambdas.shared.secrets import SecretStore
 
@@ -48,8 +49,36 @@ class Context(Generic[V_co]):
     rolling_back: Callable[[], bool] = lambda: False
 
 
+class Vendor(Protocol):
+    """What the lifecycle of all resources needs to know of a vendor's client.
+
+    `tenant` is the organization or account of the login. It has no name in it that somebody can change. `creator` is the login as
+    far as it sees all that it created, for whatever reason; "" if it may not. NAMES_ARE_UNIQUE: a create fails while another
+    object has the name, seen or not.
+    """
+
+    NAMES_ARE_UNIQUE: bool
+
+    @property
+    def tenant(self) -> str: ...
+
+    @property
+    def creator(self) -> str: ...
+
+    def wrong_tenant(self, tenant: str) -> LakeferryError: ...
+
+    def unseen(self, why: str) -> LakeferryError: ...
+
+    def require_sight(self, spec: Any) -> None:
+        """Return if the login would see the object with these properties. Raises Denied or InProgress otherwise."""
+
+
 class ResourceHandler(Protocol):
-    """A module of `resources/`."""
+    """A module of `resources/`.
+
+    With `ABSENCE_IS_SHOWN = True`, `find_existing` returns [] only if it has seen that the object doesn't exist. Without it, an
+    object that isn't found may also be hidden from the login.
+    """
 
     @property
     def PROPERTIES(self) -> type[Properties[Any]]: ...  # noqa: N802

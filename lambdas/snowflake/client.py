@@ -11,6 +11,7 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
+from functools import cached_property
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -18,10 +19,11 @@ import attrs
 
 from lambdas.shared import errors
 from lambdas.shared.clock import Clock
-from lambdas.shared.errors import LakeferryError, Refused, Transient
+from lambdas.shared.errors import Denied, LakeferryError, Refused, Transient
 from lambdas.shared.http import Response, Session, require_safe
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import errors as snowflake_errors
+from lambdas.snowflake import sql
 from lambdas.snowflake.errors import TRUNCATED_CODE, describe, error_from, field
 from lambdas.snowflake.keypair import KeyPair
 from lambdas.snowflake.sql import Sql
@@ -77,6 +79,10 @@ _STATEMENTS: Final = "/api/v2/statements"
 #: Smaller differences between the clocks are within the precision of the Date header.
 _SMALLEST_SKEW: Final = 1.0
 
+#: Two accounts of one organization may be in one region, and two accounts in different regions may have the same locator.
+_TENANT: Final = "SELECT CURRENT_ACCOUNT() AS LOCATOR, CURRENT_REGION() AS REGION"
+_GRANTS: Final = "SHOW GRANTS TO ROLE {role}"
+
 Row = Mapping[str, str]
 
 
@@ -92,6 +98,9 @@ class Login:
 
 class Snowflake:
     """One account, used by one user in one role."""
+
+    #: A create fails if the name is taken, whoever owns the object.
+    NAMES_ARE_UNIQUE: Final = True
 
     def __init__(self, session: Session, clock: Clock, login: Login, key: KeyPair, url: str = "") -> None:
         self.url = (url or account_url(login.account)).rstrip("/")
@@ -113,6 +122,53 @@ class Snowflake:
         other = Snowflake(self._session, self._clock, Login(self.login.account, user, role), key, self.url)
         other._skew = self._skew
         return other
+
+    @cached_property
+    def tenant(self) -> str:
+        """Return the account's locator and region. Its name and its organization's can be changed."""
+        row = next(iter(self.run(sql.statement(_TENANT))), {})
+        if row.get("locator") and row.get("region"):
+            return f"{row['locator']}.{row['region']}"
+        raise Transient(snowflake_errors.UNEXPECTED, "Snowflake doesn't say which account this is")
+
+    @property
+    def creator(self) -> str:
+        """Return the role: it owns what it creates, and an owner sees its objects."""
+        return self.login.role
+
+    def wrong_tenant(self, tenant: str) -> LakeferryError:
+        """Return the error for a login that is not one of `tenant`, where the object is."""
+        what = f"it is in account {tenant}, and {self.login.account} is account {self.tenant}"
+        return LakeferryError(snowflake_errors.OTHER_ACCOUNT, what)
+
+    def unseen(self, why: str) -> Denied:
+        return Denied(snowflake_errors.UNSEEN, f"whether it still exists can't be told: {why}", patience=0.0)
+
+    def require_sight(self, spec: Any) -> None:
+        """Return if the role sees all objects of the account. Raises Denied.
+
+        SHOW lists only what the role has a privilege on; MANAGE GRANTS implies that it sees every object
+        (docs.snowflake.com, SHOW <objects>).
+        """
+        if not self._manages_grants:
+            raise self.unseen(f"role {self.login.role} sees only what it owns or has privileges on")
+
+    @cached_property
+    def _manages_grants(self) -> bool:
+        """Return whether the role, or a role that is granted to it, has MANAGE GRANTS on the account."""
+        seen: set[str] = set()
+        roles = [self.login.role]
+        while roles:
+            role = roles.pop()
+            if role in seen:
+                continue
+            seen.add(role)
+            rows = self.run(sql.statement(_GRANTS, role=sql.identifier(role)))
+            if any(row.get("privilege") == "MANAGE GRANTS" and row.get("granted_on") == "ACCOUNT" for row in rows):
+                return True
+            granted = [row for row in rows if row.get("granted_on") == "ROLE" and row.get("privilege") == "USAGE"]
+            roles += [sql.named(row.get("name", "")) for row in granted]
+        return False
 
     def run(self, statement: Sql) -> list[Row]:
         """Run a statement. Return its rows by lower-case column name, with "" for NULL. Raises LakeferryError."""

@@ -32,6 +32,16 @@ ROLE: Final = ErrorRow("SNF-ROLE", "Run the script of docs/how-to/prepare-snowfl
 PRIVILEGE: Final = ErrorRow(
     "SNF-PRIVILEGE", "Grant the privilege that the message names to the deployer's role, and deploy again."
 )
+UNSEEN: Final = ErrorRow(
+    "SNF-UNSEEN",
+    "Give the object back to the deployer's role, or grant that role MANAGE GRANTS on the account until this is done, and "
+    "repeat what failed. If you know that the object is gone, run `lakeferry forget STACK LOGICAL_ID`, and repeat it.",
+)
+OTHER_ACCOUNT: Final = ErrorRow(
+    "SNF-OTHER-ACCOUNT",
+    "Name the account that has the object in the deployment file, store its key (`lakeferry secrets set snowflake`), and "
+    "repeat what failed. To move to another account, destroy the deployment in the old one first.",
+)
 MISSING: Final = ErrorRow(
     "SNF-MISSING", "Check that the object named above exists and what the role may do with it; then deploy again."
 )

@@ -37,6 +37,7 @@ def context(server, *, deleting=False, previous=None, notes=None, **secrets):
     """Return a context with the secrets `kafka`, `sr`, `flink`, `tableflow` and `secrets`, and with addresses of `server`."""
     server.answers.setdefault("GET /org/v2/organizations", (200, {"data": [{"id": ORG}]}))
     server.answers.setdefault("GET /org/v2/environments", (200, {"data": []}))
+    give_role(server)
     spec = {"http_endpoint": server.url, "kafka_bootstrap_endpoint": "SASL_SSL://broker:9092"}
     server.answers.setdefault(f"GET {CLUSTER}", (200, {"id": LKC, "spec": spec, "status": {"phase": "PROVISIONED"}}))
     registry = {"id": "lsrc-1", "spec": {"http_endpoint": server.url}, "status": {"phase": "PROVISIONED"}}
@@ -48,6 +49,21 @@ def context(server, *, deleting=False, previous=None, notes=None, **secrets):
     store = SecretStore(MemorySecrets(**held, **secrets))
     notes = {} if notes is None else notes
     return Context(vendor, NAME, store, vendor.clock, notes, previous, deleting)
+
+
+def give_role(server, role="OrganizationAdmin", where="", created="2020-01-01T00:00:00Z", owner="sa-deployer"):
+    """Make the owner of every key `owner`, with one role in the organization or in a part of it."""
+    pattern = f"crn://confluent.cloud/organization={ORG}{where}"
+    binding = {"id": "rb-owner", "principal": f"User:{owner}", "role_name": role, "crn_pattern": pattern}
+    server.answers.setdefault("GET /org/v2/organizations", (200, {"data": [{"id": ORG}]}))
+    for key_id in ("CLOUD", "KEY", "k"):
+        server.answers.setdefault(f"GET /iam/v2/api-keys/{key_id}", (200, {"spec": {"owner": {"id": owner}}}))
+
+    def answer(sent):
+        is_owner = sent.query.get("principal") == f"User:{owner}"
+        return listing({**binding, "metadata": {"created_at": created}}) if is_owner else listing()
+
+    server.answers.setdefault("GET /iam/v2/role-bindings", answer)
 
 
 def spec(kind, **given):

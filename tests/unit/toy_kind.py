@@ -12,7 +12,16 @@ from resource_environment import Invocations, Resource
 
 from lambdas.custom_resources.registry import ResourceType
 from lambdas.shared import errors
-from lambdas.shared.errors import Conflict, InProgress, NeedsReplacement, Refused, ReplacementRequired, ResourceMissing
+from lambdas.shared.errors import (
+    Conflict,
+    Denied,
+    InProgress,
+    LakeferryError,
+    NeedsReplacement,
+    Refused,
+    ReplacementRequired,
+    ResourceMissing,
+)
 from lambdas.shared.properties import Properties, prop, properties
 
 WRITES = ("create", "change", "remove")
@@ -34,15 +43,32 @@ class Spec(Properties[Outputs]):
 
 
 class Shop:
-    """Sells things. `ready_after` and `gone_after` are seconds; a thing in `busy` can't be removed."""
+    """Sells things. `ready_after` and `gone_after` are seconds; a thing in `busy` can't be removed.
+
+    While `blind`, it shows nothing, and its login has no role with which it would see anything. `tenant` is the login's.
+    """
+
+    NAMES_ARE_UNIQUE = False
+    creator = ""
 
     def __init__(self, ready_after=0, gone_after=0):
         self.things = {}
+        self.tenant, self.blind = "shop-1", False
         self.calls = []
         self.at_call = lambda name, number, moment: None
         self.ready_after, self.gone_after, self.busy = ready_after, gone_after, False
         self.hidden = set()
         self._ids = itertools.count(1)
+
+    def wrong_tenant(self, tenant):
+        return LakeferryError(errors.INTERNAL, f"it is in {tenant}, not in {self.tenant}")
+
+    def unseen(self, why):
+        return Denied(errors.INTERNAL, f"unseen: {why}", patience=60.0)
+
+    def require_sight(self, spec):
+        if self.blind:
+            raise self.unseen("no role")
 
     def create(self, now, **fields):
         return self._call("create", lambda: self._made(now, fields))
@@ -91,7 +117,7 @@ class Shop:
 
     def _seen(self, now):
         self.things = {one: thing for one, thing in self.things.items() if thing["gone_at"] is None or thing["gone_at"] > now}
-        return self.things
+        return {} if self.blind else self.things
 
 
 class ToyKind:

@@ -88,6 +88,8 @@ def is_granted_in_future(rows: list[Row], privilege: str, on: str, names: tuple[
 
 
 PROPERTIES: Final = GrantProps
+#: SHOW GRANTS lists every grant of a role that it shows at all.
+ABSENCE_IS_SHOWN: Final = True
 TIMEOUT_SECONDS: Final = 1200.0
 _GRANT: Final = "GRANT {what} TO {grantee}"
 _REVOKE: Final = "REVOKE {what} FROM {grantee}"
@@ -119,8 +121,12 @@ def find_existing(context: Ctx, spec: GrantProps, known: str | None) -> list[str
     def look() -> list[str]:
         return [_id(spec)] if _is_there(context, spec) else []
 
+    def role_is_gone() -> bool:
+        context.vendor.require_sight(spec)
+        return lookup.role_is_gone(context, role)
+
     role = spec.names[0] if spec.on == ROLE else sql.named(spec.to_role)
-    return lookup.in_container(context, lambda: lookup.role_is_gone(context, role), look)
+    return lookup.in_container(context, role_is_gone, look)
 
 
 def _is_there(context: Ctx, spec: GrantProps) -> bool:

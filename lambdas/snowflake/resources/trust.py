@@ -23,6 +23,8 @@ from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.properties import ROLE_ARN, TrustProps
 
 PROPERTIES: Final = TrustProps
+#: There is nothing that could be left.
+ABSENCE_IS_SHOWN: Final = True
 TIMEOUT_SECONDS: Final = 3000.0
 #: Fields of a storage location: URL, role, external id.
 LOCATION: Final = ("STORAGE_BASE_URL", "STORAGE_AWS_ROLE_ARN", "STORAGE_AWS_EXTERNAL_ID")

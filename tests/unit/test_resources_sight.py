@@ -1,0 +1,209 @@
+"""What is not found is gone only if that is proved: by an accepted delete, or by a login of its tenant that would see it."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from toy_kind import Toys
+
+from lambdas.shared import errors
+from lambdas.shared.errors import LakeferryError, OutOfTime, Refused, TimedOut, Transient
+
+
+@pytest.fixture
+def toys():
+    return Toys()
+
+
+def facts(toys):
+    (text, _), *_ = toys.invocations.documents.rows.values()
+    return json.loads(text)["facts"]
+
+
+def set_fact(toys, **changed):
+    """Change the state as a command or an earlier release would have written it."""
+    ((key, (text, version)),) = toys.invocations.documents.rows.items()
+    row = json.loads(text)
+    row["facts"].update(changed)
+    toys.invocations.documents.rows[key] = (json.dumps(row), version)
+
+
+def raise_once(shop, call, moment, error):
+    """Raise `error` in the next call with that name, before or after its effect."""
+
+    def fail(name, number, when):
+        if (name, when) == (call, moment):
+            shop.at_call = lambda *others: None
+            raise error
+
+    shop.at_call = fail
+
+
+def test_a_login_that_sees_nothing_deletes_nothing_and_says_so(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.shop.blind = True
+    with pytest.raises(TimedOut, match="unseen: no role"):
+        toy.delete()
+    toys.shop.blind = False
+    assert toys.existing() == ["thing-1"]
+    toy.delete()
+    assert toys.existing() == []
+
+
+def test_a_login_that_sees_nothing_creates_no_second_object(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.shop.blind = True
+    with pytest.raises(TimedOut, match="unseen: no role"):
+        toy.update(size="2")
+    assert toys.shop.writes() == ["create"]
+
+
+def test_an_object_that_somebody_deleted_is_created_again_by_a_login_that_sees(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.shop.things.clear()
+    assert toy.update(size="2") == {"id": "thing-2", "size": "2"}
+
+
+@pytest.mark.parametrize("is_created", [True, False])
+def test_a_lost_create_is_not_ruled_out_by_a_login_that_sees_nothing(toys, is_created):
+    toy = toys.resource()
+    raise_once(toys.shop, "create", "after" if is_created else "before", Transient(errors.UNREACHABLE, "the answer is lost"))
+    toys.invocations.is_complete({**toy.event("Create"), **toys.invocations.on_event(toy.event("Create"))})
+    toys.shop.blind = True
+    with pytest.raises(TimedOut, match="unseen: no role"):
+        toy.run(toy.event("Delete", PhysicalResourceId="invented"))
+    assert len(toys.shop.things) == is_created
+
+
+def test_what_the_vendor_accepted_to_delete_is_gone_for_any_login(toys):
+    toy = toys.resource()
+    toy.create()
+    event = toy.event("Delete")
+
+    def end_after_removal(name, number, moment):
+        if "remove" in toys.shop.calls and name == "listed":
+            toys.shop.at_call = lambda *others: None
+            raise OutOfTime(errors.OUT_OF_TIME, "the function ends")
+
+    toys.shop.at_call = end_after_removal
+    known = {**event, **toys.invocations.on_event(event)}
+    assert not toys.invocations.is_complete(known)["IsComplete"]
+    toys.shop.blind = True
+    assert toys.invocations.is_complete(known)["IsComplete"]
+    assert toys.shop.things == {}
+
+
+def test_a_delete_that_the_vendor_refused_proves_nothing(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.shop.busy = True
+    with pytest.raises(TimedOut):
+        toy.delete()
+    assert not facts(toys)["deleted"]
+    toys.shop.blind = True
+    with pytest.raises(TimedOut, match="unseen: no role"):
+        toy.delete()
+
+
+def test_nothing_needs_proof_if_no_create_was_sent(toys):
+    toys.shop.blind = True
+    toys.resource().run(toys.resource().event("Delete", PhysicalResourceId="invented"))
+    toys.kind.refuse = True
+    toy = toys.resource("Refused")
+    with pytest.raises(Refused, match="wants none"):
+        toy.create()
+    toy.run(toy.event("Delete", PhysicalResourceId="invented"))
+
+
+def test_the_tenant_is_recorded_before_the_create(toys):
+    seen = []
+    toys.shop.at_call = lambda name, number, moment: seen.append((name, facts(toys)["tenant"]))
+    toys.resource().create()
+    assert ("create", "shop-1") in seen
+
+
+@pytest.mark.parametrize("request_type", ["update", "delete"])
+def test_a_login_of_another_tenant_is_refused_before_any_call(toys, request_type):
+    toy = toys.resource()
+    toy.create()
+    toys.shop.tenant, toys.shop.calls = "shop-2", []
+    with pytest.raises(LakeferryError, match="it is in shop-1, not in shop-2"):
+        getattr(toy, request_type)()
+    assert toys.shop.calls == []
+
+
+def test_a_create_that_is_repeated_with_a_login_of_another_tenant_is_refused(toys):
+    toy = toys.resource()
+    event = toy.event("Create")
+    raise_once(toys.shop, "create", "after", Transient(errors.UNREACHABLE, "the answer is lost"))
+    known = {**event, **toys.invocations.on_event(event)}
+    toys.invocations.is_complete(known)
+    toys.shop.tenant = "shop-2"
+    with pytest.raises(LakeferryError, match="it is in shop-1"):
+        toys.invocations.is_complete(known)
+    assert toys.shop.writes() == ["create"]
+
+
+def test_a_state_without_a_tenant_learns_it_from_the_object(toys):
+    toy = toys.resource()
+    toy.create()
+    set_fact(toys, tenant="")
+    toy.update(size="2")
+    assert facts(toys)["tenant"] == "shop-1"
+
+
+def test_without_a_tenant_what_is_not_found_is_unknown(toys):
+    toy = toys.resource()
+    toy.create()
+    set_fact(toys, tenant="")
+    toys.shop.things.clear()
+    with pytest.raises(TimedOut, match="an earlier release"):
+        toy.delete()
+
+
+def test_without_a_tenant_what_is_found_is_deleted(toys):
+    toy = toys.resource()
+    toy.create()
+    set_fact(toys, tenant="")
+    toy.delete()
+    assert toys.shop.things == {}
+
+
+@pytest.mark.parametrize("is_of_other_tenant", [True, False])
+def test_a_forgotten_object_is_not_asked_for_and_logged_by_name(toys, is_of_other_tenant):
+    toys.invocations.log = io.StringIO()
+    toy = toys.resource()
+    toy.create()
+    toys.shop.blind, toys.shop.calls = True, []
+    toys.shop.tenant = "shop-2" if is_of_other_tenant else "shop-1"
+    set_fact(toys, forgotten="2026-11-26T10:00:00Z deleted in the console")
+    toy.delete()
+    assert toys.shop.calls == []
+    logged = toys.invocations.log.getvalue()
+    assert "thing-1" in logged
+    assert "deleted in the console" in logged
+
+
+def test_after_a_forgotten_object_the_next_one_is_created_and_deleted_as_usual(toys):
+    toy = toys.resource()
+    toy.create()
+    toys.shop.things.clear()
+    set_fact(toys, forgotten="deleted in the console", tenant="shop-0")
+    assert toy.update(size="2") == {"id": "thing-2", "size": "2"}
+    assert (facts(toys)["forgotten"], facts(toys)["tenant"]) == ("", "shop-1")
+    toy.delete()
+    assert toys.existing() == []
+
+
+def test_a_login_that_sees_what_it_created_needs_no_more_to_rule_out_a_lost_create(toys):
+    toys.shop.creator = "OWNER"
+    toy = toys.resource()
+    raise_once(toys.shop, "create", "before", Transient(errors.UNREACHABLE, "no answer"))
+    toys.invocations.is_complete({**toy.event("Create"), **toys.invocations.on_event(toy.event("Create"))})
+    toys.shop.blind = True
+    toy.run(toy.event("Delete", PhysicalResourceId="invented"))
