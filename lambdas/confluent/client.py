@@ -29,7 +29,6 @@ from lambdas.shared.errors import (
     LakeferryError,
     NotFound,
     ParentMissing,
-    Refused,
     ResourceFailed,
     Transient,
 )

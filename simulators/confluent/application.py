@@ -11,12 +11,24 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from simulators.confluent.errors import ApiError
-from simulators.confluent.http import CONTROL, FLINK, ICEBERG, KAFKA, REGISTRY, Answer, Api, Call, Route, authenticate
+from simulators.confluent.http import (
+    CONTROL,
+    FLINK,
+    ICEBERG,
+    KAFKA,
+    REGISTRY,
+    Answer,
+    Api,
+    Call,
+    Route,
+    authenticate,
+    basic_credentials,
+)
 from simulators.confluent.limits import RateLimit
 from simulators.confluent.model import ApiKey, KeyKind, Plane
 from simulators.confluent.record_reader import BadRecord, Reader
 from simulators.confluent.routes import ROUTES
-from simulators.confluent.simulation import Simulation
+from simulators.confluent.simulation import Simulation, credentials
 from simulators.core import control, server
 from simulators.tableflow.kafka import Record
 
@@ -33,14 +45,22 @@ NOBODY: Final = ApiKey("", "", 0, 0, "", "", KeyKind.CLOUD, "", "", 0)
 
 
 class Application(server.Application):
-    """The APIs of Confluent Cloud, and two control endpoints of the simulator.
+    """The APIs of Confluent Cloud, and control endpoints of the simulator.
 
     PUT  /_simulator/limit    {"calls": 5, "seconds": 60, "headers": true}; calls 0 removes the limit
+    POST /_simulator/organizations  starts another organization, and returns the credentials of its owner
+    DELETE /_simulator/roles  {"principal": "sa-…"}: the account's role bindings end, and lists show it less
     POST /_simulator/records  {"topic": name}: returns the decoded records of a topic; consumers are not simulated
     """
 
     def __init__(self, simulation: Simulation, ports: Mapping[int, Plane]) -> None:
-        super().__init__(simulation, {("PUT", "/limit"): self._limit, ("POST", "/records"): self._records})
+        controls = {
+            ("PUT", "/limit"): self._limit,
+            ("POST", "/records"): self._records,
+            ("POST", "/organizations"): self._add_organization,
+            ("DELETE", "/roles"): self._end_roles,
+        }
+        super().__init__(simulation, controls)
         self._confluent, self._ports = simulation, ports
 
     def respond(self, request: Request, body: bytes) -> Response:
@@ -63,6 +83,16 @@ class Application(server.Application):
         limit = self._confluent.limit = RateLimit(**request.document())
         return control.as_json({"calls": limit.calls, "seconds": limit.seconds})
 
+    def _add_organization(self, request: control.Request) -> control.Response:
+        return control.as_json(credentials(*self._confluent.add_organization()))
+
+    def _end_roles(self, request: control.Request) -> control.Response:
+        bindings, principal = self._confluent.organization.role_bindings, f"User:{request.document()['principal']}"
+        ended = [binding for binding in bindings.values() if binding.principal == principal]
+        for binding in ended:
+            del bindings[binding.id]
+        return control.as_json({"ended": [binding.role for binding in ended]})
+
     def _records(self, request: control.Request) -> control.Response:
         """Return the records of the topics with that name in all clusters. Timestamps are milliseconds since 1970 UTC."""
         organization, name, records = self._confluent.organization, str(request.document()["topic"]), []
@@ -75,8 +105,9 @@ class Application(server.Application):
         return control.as_json({"records": records})
 
     def _answer(self, route: Route, parameters: dict[str, str], request: Request, body: bytes, request_id: str) -> Response:
-        organization, limit, api = self._confluent.organization, self._confluent.limit, route.api
-        key = authenticate(organization, api, request.headers.get("authorization", "")) if api.key else NOBODY
+        limit, api, header = self._confluent.limit, route.api, request.headers.get("authorization", "")
+        organization = self._confluent.organization_of(basic_credentials(header)[0])
+        key = authenticate(organization, api, header) if api.key else NOBODY
         now = organization.clock.now()
         within = limit.take(key.id, now)
         headers = limit.rate_headers(api, key.id, now) | {"X-Request-Id": request_id}

@@ -13,7 +13,7 @@ from simulators.confluent.fields import Fields
 from simulators.confluent.http import ROLE_BINDINGS, Answer, Call
 from simulators.confluent.model import ApiKey, KeyKind, Plane, Resource, RoleBinding, ServiceAccount
 from simulators.confluent.organization import Organization
-from simulators.confluent.resources import Field, Kind
+from simulators.confluent.resources import Field, Kind, page
 
 #: By kind of key: the API version and the path of the resources that it is for.
 _KEY_RESOURCES: Final = {
@@ -102,8 +102,21 @@ class RoleBindings(Kind[RoleBinding]):
         return record.pattern.startswith(unquote(call.query["crn_pattern"]))
 
     def list(self, call: Call) -> Answer:
+        """List the bindings. The first one is that of the person who created the organization, whom Confluent makes its
+        OrganizationAdmin (docs.confluent.io, "Predefined RBAC roles").
+        """
         call.required("crn_pattern")
-        return super().list(call)
+        org = call.org
+        first = RoleBinding(
+            "rb-owner", f"{org.crn}/role-binding=rb-owner", 0, 0, f"User:{org.owner}", "OrganizationAdmin", org.crn, 0
+        )
+        records = [
+            each
+            for each in (first, *org.role_bindings.values())
+            if self.is_listed(call, each)
+            and all(call.query.get(name, "") in ("", getattr(each, attribute)) for name, attribute in self.filters)
+        ]
+        return page(call, self.api_version, self.name, records, self.document)
 
     def delete(self, call: Call) -> Answer:
         record = self.find(call, None)

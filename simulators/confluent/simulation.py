@@ -55,10 +55,26 @@ class Simulation:
         self.reset()
 
     def reset(self) -> None:
-        """Start with an organization that has one environment, and one Cloud API key of its owner, which is active at once."""
-        clock = Clock(self._time_scale, self._start)
+        """Start with an organization that has one environment, and one Cloud API key of its owner, which is active at once.
+
+        Other organizations end.
+        """
         self.limit = RateLimit()
-        self.organization = Organization(
+        self.organization, self.cloud_key = self._new_organization(Clock(self._time_scale, self._start))
+        self.others: list[Organization] = []
+
+    def add_organization(self) -> tuple[Organization, ApiKey]:
+        """Start another organization at the same addresses. The key of a call decides which one it is about."""
+        organization, key = self._new_organization(self.clock)
+        self.others.append(organization)
+        return organization, key
+
+    def organization_of(self, key_id: str) -> Organization:
+        """Return the organization that has an API key, or the first one."""
+        return next((each for each in self.others if key_id in each.api_keys), self.organization)
+
+    def _new_organization(self, clock: Clock) -> tuple[Organization, ApiKey]:
+        org = Organization(
             clock,
             self._addresses,
             engine=self._engine,
@@ -68,9 +84,8 @@ class Simulation:
             rng=self._random,
             lake=self._lake,
         )
-        create_environment(self.organization, "default")
-        org = self.organization
-        self.cloud_key: ApiKey = issue_key(org, org.owner, KeyKind.CLOUD, "cloud", org.crn, delay=0)
+        create_environment(org, "default")
+        return org, issue_key(org, org.owner, KeyKind.CLOUD, "cloud", org.crn, delay=0)
 
     @property
     def clock(self) -> Clock:
@@ -78,12 +93,7 @@ class Simulation:
 
     @property
     def credentials(self) -> dict[str, str]:
-        """Return what a client needs. The secret is only valid for this simulator."""
-        return {
-            "cloud_api_key": self.cloud_key.id,
-            "cloud_api_secret": self.cloud_key.secret,
-            "organization_id": self.organization.organization_id,
-        }
+        return credentials(self.organization, self.cloud_key)
 
     def state(self) -> dict[str, Any]:
         """Return the time and the ids of all objects, by type."""
@@ -101,3 +111,12 @@ class Simulation:
             f"{each.id}/{name}" for each in organization.schema_registries.values() for name in each.schemas.subjects()
         )
         return {"now": organization.clock.text(), "objects": objects}
+
+
+def credentials(organization: Organization, key: ApiKey) -> dict[str, str]:
+    """Return what a client needs. The secret is only valid for this simulator."""
+    return {
+        "cloud_api_key": key.id,
+        "cloud_api_secret": key.secret,
+        "organization_id": organization.organization_id,
+    }

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from confluent_context import ENV, LKC, ORG, cloud, listing
+from confluent_context import ENV, LKC, ORG, cloud, give_role, listing
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lambdas.confluent import crn
-from lambdas.confluent.client import Confluent, RestClient, get_path, objects, path, require_text, text
+from lambdas.confluent.client import MAX_PAGES, Confluent, RestClient, get_path, objects, path, require_text, text
 from lambdas.confluent.errors import detail, error_from
 from lambdas.shared.errors import (
     Conflict,
@@ -27,7 +27,6 @@ from lambdas.shared.errors import (
 from lambdas.shared.http import Response
 from lambdas.shared.redaction import ApiKey, Secret
 
-PROBE = "GET /org/v2/environments"
 THING = "GET /things/1"
 ERRORS = {"errors": [{"status": "403", "detail": "no role", "source": {"pointer": "/spec/region"}}, {"title": "and this"}]}
 
@@ -95,30 +94,9 @@ def test_404_means_gone(server):
     assert server.routes == [THING]
 
 
-def test_403_means_gone_if_the_key_works(server):
-    server.answers[THING] = (403, {"error_code": 40301, "message": "not allowed"})
-    server.answers[PROBE] = listing()
-    assert cloud(server).cloud.read("/things/1") is None
-    assert server.routes == [THING, PROBE]
-
-
-def test_403_of_tableflow_means_gone_if_its_key_works(server):
-    server.answers[THING] = (403, {"error_code": 40301, "message": "not allowed"})
-    server.answers["GET /tableflow/v1/regions"] = listing()
-    assert cloud(server).tableflow(ApiKey("k", Secret("canary"))).read("/things/1") is None
-
-
-@pytest.mark.parametrize("probe", [(401, b"<html>"), (403, {"message": "no"})])
-def test_403_of_an_invalid_key_never_means_gone(server, probe):
-    server.answers[THING] = (403, {"message": "not allowed"})
-    server.answers[PROBE] = probe
-    with pytest.raises(Denied):
-        cloud(server).cloud.read("/things/1")
-
-
-def test_403_that_names_the_key_is_not_probed(server):
+def test_403_that_names_the_key_never_means_gone(server):
     server.answers[THING] = (403, {"errors": [{"detail": "Invalid API Key"}]})
-    server.answers[PROBE] = listing()
+    give_role(server)
     with pytest.raises(Denied):
         cloud(server).cloud.read("/things/1")
     assert server.routes == [THING]
@@ -126,7 +104,7 @@ def test_403_that_names_the_key_is_not_probed(server):
 
 def test_401_never_means_gone(server):
     server.answers[THING] = (401, b"<html>unauthorized</html>")
-    server.answers[PROBE] = listing()
+    give_role(server)
     with pytest.raises(Denied) as denied:
         cloud(server).cloud.read("/things/1")
     assert "canary" not in str(denied.value)
@@ -180,13 +158,17 @@ def test_only_a_call_that_changes_nothing_twice_is_repeated(server):
         rest.patch("/things", {}, repeatable=False)
 
 
-def test_a_cycle_of_pages_ends(server):
-    circle = {"": "one", "one": "two", "two": "one"}
+@pytest.mark.parametrize(
+    ("next_of", "calls"),
+    [({"": "one", "one": "two", "two": "one"}.get, 3), (lambda token: str(int(token or 0) + 1), MAX_PAGES)],
+)
+def test_a_list_without_an_end_is_an_error_not_a_short_list(server, next_of, calls):
     server.answers["GET /things"] = lambda sent: listing(
-        {"id": sent.query.get("page_token", "")}, following="/x?page_token=" + circle[sent.query.get("page_token", "")]
+        {"id": sent.query.get("page_token", "")}, following="/x?page_token=" + next_of(sent.query.get("page_token", ""))
     )
-    assert len(cloud(server).cloud.pages("/things")) == 3
-    assert len(server.sent) == 3
+    with pytest.raises(Transient, match="GET /things: the list"):
+        cloud(server).cloud.pages("/things")
+    assert len(server.sent) == calls
 
 
 @pytest.mark.parametrize("body", [None, [], b"[1, 2]", {"data": None}, {"data": {"id": 1}}, {"metadata": [], "data": [7]}])

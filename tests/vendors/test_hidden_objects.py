@@ -1,0 +1,145 @@
+"""A login that may not see its deployment's objects, or one of another organization: nothing is taken for gone."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_environment import Organization
+from confluent_lives import LIVES
+from vendor_environment import STEADY
+
+from lambdas.confluent.client import Confluent
+from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
+from lambdas.shared.redaction import ApiKey, Secret
+
+
+class DeployedBy(Organization):
+    """An organization that a service account deploys into, which has the role OrganizationAdmin until a test takes it."""
+
+    def __init__(self):
+        self.login = None
+        super().__init__()
+        self.deployer = self.resource("service_account", "Deployer", "hand").create()["id"]
+        self.give("OrganizationAdmin", "organization")
+        secret = self.new_secret("deployer-key")
+        key = {"service": "cloud", "service_account_id": self.deployer, "secret": secret}
+        self.resource("api_key", "Cloud", "hand", **key).create()
+        self.settle()
+        fields = self.secrets.fields(secret)
+        self.login = ApiKey(fields["apiKey"], Secret(fields["apiSecret"]))
+
+    def connect(self, deadline, clock, store):
+        if self.login is None:
+            return super().connect(deadline, clock, store)
+        return Confluent(Session(deadline, retry=STEADY, adapter=self.wire), clock, self.login, self.url)
+
+    def give(self, role, scope, **where):
+        login, self.login = self.login, None
+        given = {"service_account_id": self.deployer, "role": role, "scope": scope, **where}
+        self.resource("role_binding", f"Hand{role}{len(self.objects())}", "hand", **given).create()
+        self.login = login
+
+    def take_roles(self):
+        bindings = self.simulation.organization.role_bindings
+        for binding in [each for each in bindings.values() if each.principal == f"User:{self.deployer}"]:
+            del bindings[binding.id]
+
+    def made(self, kind):
+        """Create a resource. Return it, and the objects that the simulator has because of it."""
+        properties = LIVES[kind].properties(self)
+        before = self.objects()
+        resource = self.resource(kind, "It", **properties)
+        resource.create()
+        self.settle()
+        return resource, self.objects() - before
+
+
+@pytest.fixture
+def org():
+    org = DeployedBy()
+    yield org
+    org.close()
+
+
+def control(org, method, path, **document):
+    answer = org._controls.request(method, f"{org.url}/_simulator{path}", json=document)
+    answer.raise_for_status()
+    return answer.json()
+
+
+def end_roles(org):
+    assert control(org, "DELETE", "/roles", principal=org.deployer)["ended"]
+
+
+def is_left(org, made):
+    return {each for each in org.objects() & made if each[0] in LIVES_KINDS}
+
+
+LIVES_KINDS = {kind for life in LIVES.values() for kind in life.shown}
+ROLES = {
+    "none": (),
+    "of another environment": (("EnvironmentAdmin", "environment"),),
+}
+
+
+@pytest.mark.parametrize("roles", ROLES)
+@pytest.mark.parametrize("kind", LIVES)
+def test_a_login_without_its_role_deletes_nothing_and_never_says_deleted(org, kind, roles):
+    resource, made = org.made(kind)
+    end_roles(org)
+    for role, scope in ROLES[roles]:
+        other = next(iter(org.simulation.organization.environments))
+        org.give(role, scope, environment_id=other)
+    before = is_left(org, made)
+    assert before
+    with pytest.raises(LakeferryError, match=r"CFL-(UNSEEN|AUTH-SCOPE)"):
+        resource.delete()
+    org.settle()
+    assert is_left(org, made) == before
+
+
+@pytest.mark.parametrize("kind", LIVES)
+def test_with_its_role_back_the_login_deletes(org, kind):
+    resource, made = org.made(kind)
+    end_roles(org)
+    with pytest.raises(LakeferryError):
+        resource.delete()
+    org.give("OrganizationAdmin", "organization")
+    org.settle()
+    resource.delete()
+    org.settle()
+    shown = set(LIVES[kind].shown)
+    assert not {each for each in is_left(org, made) if each[0] in shown and each[0] not in LIVES[kind].beside}
+
+
+@pytest.mark.parametrize("kind", LIVES)
+@pytest.mark.parametrize("request_type", ["update", "delete"])
+def test_a_key_of_another_organization_is_refused(org, kind, request_type):
+    resource, made = org.made(kind)
+    other = control(org, "POST", "/organizations")
+    org.login = ApiKey(other["cloud_api_key"], Secret(other["cloud_api_secret"]))
+    org.wire.calls.clear()
+    with pytest.raises(LakeferryError, match="CFL-OTHER-ORGANIZATION"):
+        getattr(resource, request_type)()
+    assert [call for call in org.wire.calls if call.method != "GET"] == []
+    assert is_left(org, made) == {each for each in made if each[0] in LIVES_KINDS}
+
+
+def test_a_role_that_isn_t_effective_yet_proves_nothing(org):
+    resource, made = org.made("kafka_cluster")
+    end_roles(org)
+    control_organization = org.simulation.organization
+    org.give("OrganizationAdmin", "organization")
+    for binding in control_organization.role_bindings.values():
+        binding.effective = control_organization.clock.now() + 400
+    resource.delete()
+    org.settle()
+    assert not {each for each in is_left(org, made) if each[0] == "clusters"}
+
+
+def test_no_second_cluster_is_created_by_a_login_that_does_not_see_the_first(org):
+    resource, _ = org.made("kafka_cluster")
+    end_roles(org)
+    with pytest.raises(LakeferryError, match=r"CFL-(UNSEEN|AUTH-SCOPE)"):
+        resource.update(max_ecku=2)
+    assert len(org.simulation.organization.clusters) == 1
