@@ -4,8 +4,9 @@ If an answer was lost, its outcome is determined by listing objects. An object c
 result. If the outcome of a create is unknown, the object counts as absent only if a search ABSENCE_GAP seconds later finds
 nothing either. Temporary errors are retried, for at most as long as CloudFormation waits.
 
-Vendors hide what a login may not see. So an object that is not found counts as gone only if the vendor accepted a delete of it,
-or if the login is one of the object's tenant and proves that it would see the object. Otherwise it is unknown, which is an error.
+Vendors hide what a login may not see. So an object that is not found counts as gone only if a delete of it was sent and not
+refused, or if the login is one of the object's tenant and proves that it would see the object. Otherwise it is unknown, which is
+an error.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from lambdas.shared.errors import (
 from lambdas.shared.http import NotSent
 from lambdas.shared.resource import Context, Outputs, ResourceHandler
 
+#: Seconds after which a vendor that limits the rate is asked again, even if it named a longer time: limits may end sooner.
+LONGEST_WAIT: Final = 300.0
 #: Seconds for which dependent objects may block a delete, even if the vendor answers 400 instead of 409.
 DELETE_PATIENCE: Final = 1200.0
 #: Shorter than the patience of a create may be: a delete uses no new key, so a new key can't be the reason for a 401 or 403.
@@ -51,7 +54,9 @@ def check_retry_budget(error: LakeferryError, row: ResourceState, now: float, li
     if isinstance(error, StaleRequest):
         raise error
     if isinstance(error, RateLimited):
-        row.progress.not_before = now + error.wait
+        row.progress.not_before = now + min(error.wait, LONGEST_WAIT)
+        if row.progress.not_before - row.since >= limit:
+            raise TimedOut(error.row, f"{error.what}; the vendor asks to wait {error.wait:.0f} s more")
     if isinstance(error, InProgress) and not isinstance(error, StillSearching):
         row.progress.refused_since.clear()
     lasting = _lasting(error, row, now)
@@ -143,8 +148,7 @@ class Reconciler:
                 if not self._may_send_deletion():
                     return False
                 for object_id in object_ids:
-                    self.handler.delete(self.context, self.spec, object_id)
-                facts.deleted = facts.deleted or known is None or known in object_ids
+                    self._delete(self.context, self.spec, object_id, is_known=known in (None, object_id))
                 self._progress.deletion_sent_at = self._now
                 continue
             self._progress.empty_searches += 1
@@ -255,9 +259,20 @@ class Reconciler:
         before = self.context.previous
         spec = before if isinstance(needed, ReplacementRequired) and before is not None else self.spec
         self._progress.removing = True
-        self.handler.delete(attrs.evolve(self.context, deleting=True), spec, object_id)
-        self._facts.deleted = True
+        self._delete(attrs.evolve(self.context, deleting=True), spec, object_id, is_known=True)
         self._progress.deletion_sent_at = self._now
+
+    def _delete(self, context: Context[Any], spec: Any, object_id: str, *, is_known: bool) -> None:
+        """Delete an object that the login sees. The state says so first: the function may end before it gets the answer."""
+        facts, before = self._facts, self._facts.deleted
+        if is_known and not before:
+            facts.deleted = True
+            self.lease.save()
+        try:
+            self.handler.delete(context, spec, object_id)
+        except LakeferryError as error:
+            facts.deleted = before if not _may_have_happened(error) else facts.deleted
+            raise
 
     def _remove_duplicates(self, object_id: str) -> None:
         """Delete all objects but one: if several creates were sent, more than one may have taken effect."""
@@ -274,6 +289,9 @@ class Reconciler:
 
 def _may_have_created(error: LakeferryError) -> bool:
     """Return whether an object may exist after a create that failed with this error."""
-    return isinstance(error, Conflict) or (
-        isinstance(error, Transient) and not isinstance(error, InProgress | NotSent | RateLimited)
-    )
+    return isinstance(error, Conflict) or _may_have_happened(error)
+
+
+def _may_have_happened(error: LakeferryError) -> bool:
+    """Return whether a call that failed with this error may have had an effect."""
+    return isinstance(error, Transient) and not isinstance(error, InProgress | NotSent | RateLimited)

@@ -91,8 +91,8 @@ class KnownObject:
     """What is known about the object, over all requests. `attempted`: a create was sent, and its outcome is not known.
 
     `tenant` is the vendor's organization or account in which the object is, `creator` the login that created it, as the vendor's
-    client names them; both are empty in a state that an earlier release wrote. `deleted`: the vendor accepted a delete of the
-    object. `forgotten`: when and why a person declared that the object is gone.
+    client names them; both are empty in a state that an earlier release wrote. `deleted`: a delete of the object was sent
+    by a login that saw it, and not refused. `forgotten`: when and why a person declared that the object is gone.
     """
 
     object_id: str | None = None

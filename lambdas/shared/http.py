@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import ipaddress
 import json
+import math
 import random
 import zlib
 from collections.abc import Callable, Mapping
@@ -107,9 +108,10 @@ def requested_wait(headers: Mapping[str, str], clock: Clock) -> float | None:
 
 
 def _seconds(text: str, clock: Clock) -> float | None:
-    """Return the seconds from now. `text` is a number, or an HTTP date."""
+    """Return the seconds from now; None for text that is neither a number nor an HTTP date."""
     try:
-        return max(0.0, float(text))
+        seconds = float(text)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     except ValueError:
         pass
     try:
@@ -144,16 +146,20 @@ _PIECE: Final = 64 * 1024
 
 @attrs.frozen
 class Timeouts:
-    """Seconds to connect, between two parts of the answer, and for the whole call."""
+    """Seconds to connect, to the answer and between two parts of it, and for the whole call."""
 
     connect: float = 5.0
     read: float = 30.0
     total: float = 60.0
 
 
+USUAL: Final = Timeouts()
+
+
 class Session:
     """Methods raise OutOfTime if less than a second is left before `deadline`. Tests pass an `adapter` for http:// URLs.
 
+    `timeouts` are for all calls; without them, each call has its own.
     With `trust_environment`, the session uses the proxy and the CA certificates in the environment variables of an operator's
     computer: HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE. The Lambda functions ignore these variables.
     """
@@ -162,7 +168,7 @@ class Session:
         self,
         deadline: Deadline,
         *,
-        timeouts: Timeouts = Timeouts(),
+        timeouts: Timeouts | None = None,
         retry: RetryPolicy = RetryPolicy(),
         adapter: BaseAdapter | None = None,
         trust_environment: bool = False,
@@ -188,6 +194,7 @@ class Session:
         body: Any = None,
         repeatable: bool | None = None,
         retry_params: Mapping[str, str] | None = None,
+        timeouts: Timeouts = USUAL,
     ) -> Response:
         """Return the response, whatever its status. `body` is sent as JSON; retries also send `retry_params`.
 
@@ -206,18 +213,18 @@ class Session:
 
         def once() -> Response:
             try:
-                return self._once(sent)
+                return self._once(sent, self._timeouts or timeouts)
             finally:
                 sent.params = {**(params or {}), **(retry_params or {})}
 
         return self._retry.run(once, repeatable=safe, deadline=self._deadline)
 
-    def _once(self, sent: requests.Request) -> Response:
+    def _once(self, sent: requests.Request, timeouts: Timeouts) -> Response:
         left = self._deadline.left()
         if left < 1:
             raise OutOfTime(errors.OUT_OF_TIME, "no time is left in this invocation")
-        end = Deadline(self._deadline.clock, self._deadline.clock.time() + min(self._timeouts.total, left))
-        timeout = (min(self._timeouts.connect, left), min(self._timeouts.read, left))
+        end = Deadline(self._deadline.clock, self._deadline.clock.time() + min(timeouts.total, left))
+        timeout = (min(timeouts.connect, left), min(timeouts.read, left))
         call = f"{sent.method} {sent.url!s}"
         try:
             request = self._requests.prepare_request(sent)

@@ -20,7 +20,7 @@ import attrs
 from lambdas.shared import errors
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import Denied, LakeferryError, Refused, Transient
-from lambdas.shared.http import Response, Session, require_safe
+from lambdas.shared.http import Response, Session, Timeouts, require_safe
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import sql
@@ -73,6 +73,9 @@ TOKEN_SECONDS: Final = 600
 _TOKEN_AGE: Final = 30.0
 #: Seconds that Snowflake may work on one statement.
 STATEMENT_SECONDS: Final = 600
+#: Snowflake holds a statement for up to 45 s before it answers 202 (docs.snowflake.com, "Submitting requests to execute SQL
+#: statements"). A client that waits less sends long statements several times.
+TIMEOUTS: Final = Timeouts(read=50.0)
 _FIRST_POLL: Final = 0.5
 _LONGEST_POLL: Final = 5.0
 _STATEMENTS: Final = "/api/v2/statements"
@@ -237,7 +240,14 @@ class Snowflake:
             "X-Snowflake-Authorization-Token-Type": "KEYPAIR_JWT",
         }
         return self._session.call(
-            method, self.url + route, headers=headers, params=params, body=body, repeatable=True, retry_params=again
+            method,
+            self.url + route,
+            headers=headers,
+            params=params,
+            body=body,
+            repeatable=True,
+            retry_params=again,
+            timeouts=TIMEOUTS,
         )
 
     def _fresh_token(self) -> Secret:

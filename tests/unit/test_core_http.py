@@ -128,7 +128,11 @@ def test_a_compressed_body_is_measured_unpacked(server, clock):
 
 @pytest.mark.parametrize(
     ("headers", "wait"),
-    [({"Retry-After": "7"}, 7), ({"X-RateLimit-Reset": "11"}, 11), ({"Retry-After": "x", "X-RateLimit-Reset": "3"}, 3)],
+    [
+        ({"Retry-After": "7"}, 7),
+        ({"X-RateLimit-Reset": "11"}, 11),
+        *[({"Retry-After": unusable, "X-RateLimit-Reset": "3"}, 3) for unusable in ("x", "nan", "inf", "-inf", "1e999")],
+    ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_429_is_retried_after_the_given_time(server, clock, headers, wait, method):

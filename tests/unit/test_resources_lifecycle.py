@@ -82,6 +82,22 @@ def test_an_unknown_kind_is_reported(toys):
         toys.invocations.on_event(Resource(toys.invocations, "chair", "Chair").event("Create"))
 
 
+@pytest.mark.parametrize("asked", [10.0, 3600.0, 86400.0])
+def test_a_rate_limit_without_an_end_fails_in_time_with_the_vendor_s_reason(toys, asked):
+    calls = []
+
+    def limit(name, number, moment):
+        calls.append(toys.clock.now)
+        raise RateLimited(errors.INTERNAL, "a quota of the day is used up", wait=asked)
+
+    toys.shop.at_call = limit
+    toy = toys.resource()
+    with pytest.raises(TimedOut, match="a quota of the day is used up; the vendor asks to wait"):
+        toy.create()
+    assert calls[-1] - calls[0] <= toys.kind.TIMEOUT_SECONDS
+    assert len(calls) >= 8
+
+
 def test_deleting_an_object_that_never_existed_writes_nothing(toys):
     toy = toys.resource()
     toy.run(toy.event("Delete", PhysicalResourceId="lake-Toy-1F2E3D"))

@@ -11,6 +11,7 @@ import pytest
 from authlib.jose import jwt as other_jwt
 from hypothesis import given
 from hypothesis import strategies as st
+from requests.adapters import HTTPAdapter
 from resource_environment import ManualClock
 from scripted_server import cut_short, reset
 from snowflake_context import DONE, POST, failure, pair, result, script, vendor
@@ -33,6 +34,74 @@ def bearer(sent):
 
 def claims(sent, key=None):
     return other_jwt.decode(bearer(sent), (key or pair()).public_pem)
+
+
+class Waits(HTTPAdapter):
+    """Records for how many seconds each call would wait for its answer."""
+
+    def __init__(self):
+        super().__init__()
+        self.seconds = []
+
+    def send(self, *given, timeout=None, **more):
+        self.seconds.append(timeout[1])
+        return super().send(*given, timeout=timeout, **more)
+
+
+def test_a_call_waits_longer_than_snowflake_holds_a_statement(server):
+    server.answers[POST] = DONE
+    clock, waits = ManualClock(), Waits()
+    session = Session(Deadline(clock, clock.time() + 90), adapter=waits)
+    Snowflake(session, clock, Login("myorg-acct", "u", "R"), pair(), server.url).run(SHOW)
+    assert waits.seconds == [50.0]
+    assert session.call("GET", server.url + "/other").status == 404
+    assert waits.seconds == [50.0, 30.0]
+
+
+MANAGES = {"privilege": "MANAGE GRANTS", "granted_on": "ACCOUNT", "name": "ACCT"}
+ON_ANOTHER = {"privilege": "MANAGE GRANTS", "granted_on": "ROLE", "name": "ACCT"}
+
+
+def member(role):
+    return {"privilege": "USAGE", "granted_on": "ROLE", "name": role}
+
+
+@pytest.mark.parametrize(
+    ("grants", "sees"),
+    [
+        ({"DEPLOYER": [MANAGES]}, True),
+        ({"DEPLOYER": [member("SECURITYADMIN")], "SECURITYADMIN": [MANAGES]}, True),
+        ({"DEPLOYER": [member("A")], "A": [member("DEPLOYER"), member('"b c"')], "b c": [MANAGES]}, True),
+        ({"DEPLOYER": []}, False),
+        ({"DEPLOYER": [ON_ANOTHER]}, False),
+        ({"DEPLOYER": [member("A")], "A": [member("DEPLOYER")]}, False),
+        ({"DEPLOYER": [], "OTHER": [MANAGES]}, False),
+    ],
+)
+def test_a_role_sees_everything_only_with_manage_grants(server, grants, sees):
+    answers = {
+        f'SHOW GRANTS TO ROLE "{role}"': result(*rows, columns=("privilege", "granted_on", "name"))
+        for role, rows in grants.items()
+    }
+    client = vendor(script(server, **answers))
+    if sees:
+        client.require_sight(None)
+        return
+    with pytest.raises(Denied, match=r"SNF-UNSEEN .*role DEPLOYER sees only"):
+        client.require_sight(None)
+
+
+def test_the_tenant_is_locator_and_region_not_a_name(server):
+    found = result({"LOCATOR": "AB12345", "REGION": "AWS_EU_WEST_1"})
+    client = vendor(script(server, **{"SELECT CURRENT_ACCOUNT()": found}))
+    assert client.tenant == "AB12345.AWS_EU_WEST_1"
+    assert client.creator == "DEPLOYER"
+    assert "SNF-OTHER-ACCOUNT" in str(client.wrong_tenant("CD1.AWS_EU_WEST_1"))
+
+
+def test_a_tenant_that_snowflake_does_not_name_is_no_tenant(server):
+    with pytest.raises(Transient):
+        _ = vendor(script(server)).tenant
 
 
 def test_a_statement_is_sent_alone_with_role_and_warehouse(server):
