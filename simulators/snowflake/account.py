@@ -55,6 +55,8 @@ class Account:
     ) -> None:
         self.organization = organization
         self.name, self.clock, self.random, self.lake, self.region = name, clock, rng, lake, region
+        #: Names an account in its region. It stays when the account is renamed (docs.snowflake.com, "Account identifiers").
+        self.locator = name
         self.behavior = Behavior()
         self._objects: dict[Key, SnowflakeObject] = {}
         self.grants: list[Grant] = []

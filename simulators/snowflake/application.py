@@ -22,14 +22,16 @@ _ONE: Final = re.compile(rf"{answers.PATH}/([^/]+)(/cancel)?")
 
 
 class Application(server.Application):
-    """The SQL API, and one control endpoint of the simulator.
+    """The SQL API, and control endpoints of the simulator.
 
+    PUT /_simulator/account   {"name": "NEW"} renames the account, as its organization's administrator may; {"locator": "XY98765"}
+                              makes it another account, with equal objects
     PUT /_simulator/behavior  {"partition_rows": 2, "most_rows": 5, "prefix": "API",
                                "slow": [{"statement": "^CREATE", "seconds": 60, "times": 1}]}; changes only what is given
     """
 
     def __init__(self, simulation: Simulation) -> None:
-        super().__init__(simulation, {("PUT", "/behavior"): self._behavior})
+        super().__init__(simulation, {("PUT", "/behavior"): self._behavior, ("PUT", "/account"): self._account})
         self._snowflake = simulation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -53,6 +55,11 @@ class Application(server.Application):
     def _behavior(self, request: control.Request) -> control.Response:
         self._snowflake.account.behavior.change(request.document())
         return control.as_json({})
+
+    def _account(self, request: control.Request) -> control.Response:
+        account, changed = self._snowflake.account, request.document()
+        account.name, account.locator = changed.get("name", account.name), changed.get("locator", account.locator)
+        return control.as_json({"name": account.name, "locator": account.locator})
 
     def _answer(self, request: Request, body: bytes) -> Response:
         path, query = request.url.path, dict(request.query_params)

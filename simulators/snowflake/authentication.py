@@ -56,7 +56,7 @@ def _claims(token: str) -> dict[str, Any]:
 def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
     subject, issuer = str(claims.get("sub", "")), str(claims.get("iss", ""))
     account_name, _, login = subject.partition(".")
-    if account_name not in (account.identifier, account.name):
+    if account_name not in (account.identifier, account.name, account.locator):
         raise _Invalid("JWT_TOKEN_INVALID_ACCOUNT_IN_ISSUER")
     if not issuer.startswith(f"{subject}.SHA256:"):
         raise _Invalid("JWT_TOKEN_INVALID_SUBJECT_ISSUER_MISMATCH")

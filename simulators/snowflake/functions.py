@@ -121,7 +121,7 @@ def _of_session(read: Callable[[Session], str | None]) -> Function:
 FUNCTIONS: Final[dict[str, Function]] = {
     "CURRENT_USER": _of_session(lambda session: session.user.label),
     "CURRENT_ROLE": _of_session(lambda session: session.role),
-    "CURRENT_ACCOUNT": _of_session(lambda session: session.account.name),
+    "CURRENT_ACCOUNT": _of_session(lambda session: session.account.locator),
     "CURRENT_ACCOUNT_NAME": _of_session(lambda session: session.account.name),
     "CURRENT_ORGANIZATION_NAME": _of_session(lambda session: session.account.organization),
     "CURRENT_REGION": _of_session(lambda session: f"AWS_{session.account.region.upper().replace('-', '_')}"),

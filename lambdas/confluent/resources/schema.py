@@ -85,9 +85,15 @@ def _is_permanent(context: Ctx, spec: SchemaProps) -> bool:
 
 
 def _is_listed(plane: RestClient, spec: SchemaProps, *, deleted: bool) -> bool:
-    """Return whether the subject is listed; with `deleted`, also a softly deleted one."""
-    listed = plane.get("/subjects", subjectPrefix=spec.subject, deleted=str(deleted).lower())
-    return isinstance(listed, list) and spec.subject in listed
+    """Return whether the subject has a version; with `deleted`, also a softly deleted one.
+
+    The subject itself is asked for: the list of subjects leaves out those that the key's owner may not see.
+    """
+    try:
+        versions = plane.get(_route(spec) + "/versions", deleted=str(deleted).lower())
+    except NotFound:
+        return False
+    return bool(versions)
 
 
 def _latest(plane: RestClient, spec: SchemaProps) -> dict[str, Any] | None:
