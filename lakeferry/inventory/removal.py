@@ -159,7 +159,7 @@ class _VendorObjects:
         )
         state = ResourceState(request_id="destroy", verb=DELETE, fingerprint="", since=self.ctx.clock.time(), name=context.name)
         if item.system == CONFLUENT:
-            state.facts.object_id = item.id
+            state.facts.object_id, state.facts.tenant = item.id, vendor.tenant
         store = StateStore(_MemoryTable(), self.ctx.clock)
         store.change("own", lambda _: state)
         lease = store.lease("own", "destroy", "destroy", self.ctx.deadline.at)

@@ -19,7 +19,7 @@ import attrs
 
 from lambdas.shared import errors
 from lambdas.shared.clock import Clock
-from lambdas.shared.errors import Denied, LakeferryError, Refused, Transient
+from lambdas.shared.errors import Denied, LakeferryError, NotFound, Refused, Transient
 from lambdas.shared.http import Response, Session, Timeouts, require_safe
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import errors as snowflake_errors
@@ -166,7 +166,10 @@ class Snowflake:
             if role in seen:
                 continue
             seen.add(role)
-            rows = self.run(sql.statement(_GRANTS, role=sql.identifier(role)))
+            try:
+                rows = self.run(sql.statement(_GRANTS, role=sql.identifier(role)))
+            except (NotFound, Denied):
+                continue  # what can't be read proves nothing
             if any(row.get("privilege") == "MANAGE GRANTS" and row.get("granted_on") == "ACCOUNT" for row in rows):
                 return True
             granted = [row for row in rows if row.get("granted_on") == "ROLE" and row.get("privilege") == "USAGE"]

@@ -71,6 +71,8 @@ def script(server, **answers):
     Each answer of a list is given once, and the last one for ever. Without an answer, writes succeed and reads find nothing.
     """
 
+    answers = {"SELECT CURRENT_ACCOUNT()": result({"LOCATOR": "AB12345", "REGION": "AWS_EU_WEST_1"}), **answers}
+
     def answer(sent):
         statement = sent.body["statement"]
         fitting = [start for start in answers if statement.startswith(start)]

@@ -101,7 +101,7 @@ def test_the_tenant_is_locator_and_region_not_a_name(server):
 
 def test_a_tenant_that_snowflake_does_not_name_is_no_tenant(server):
     with pytest.raises(Transient):
-        _ = vendor(script(server)).tenant
+        _ = vendor(script(server, **{"SELECT CURRENT_ACCOUNT()": result(columns=("LOCATOR", "REGION"))})).tenant
 
 
 def test_a_statement_is_sent_alone_with_role_and_warehouse(server):

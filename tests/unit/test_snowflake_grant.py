@@ -6,7 +6,7 @@ import pytest
 from snowflake_context import DONE, MISSING, context, result, row, script, sent, spec, written
 
 from lambdas import contract
-from lambdas.shared.errors import BadProperties, NotFound, ResourceMissing
+from lambdas.shared.errors import BadProperties, Denied, NotFound, ResourceMissing
 from lambdas.snowflake.resources import grant
 
 ROTATE = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
@@ -144,14 +144,21 @@ def test_a_linked_database_s_schemas_but_snowflake_s_own(server):
     assert grant.is_ready(context(script(server)), wanted, "x") == {"id": "x"}
 
 
+MANAGE_GRANTS = {"privilege": "MANAGE GRANTS", "granted_on": "ACCOUNT", "name": "ACCT"}
+
+
 def test_a_grant_is_gone_with_its_role_and_only_then(server):
     wanted = to_role("WAREHOUSE", "W")
-    script(server, **{"SHOW GRANTS": MISSING})
+    sees_all = {"SHOW GRANTS": MISSING, 'SHOW GRANTS TO ROLE "DEPLOYER"': result(MANAGE_GRANTS)}
+    script(server, **sees_all)
     assert grant.find_existing(context(server, deleting=True), wanted, "x") == []
     with pytest.raises(NotFound):
         grant.find_existing(context(server), wanted, None)
-    script(server, **{"SHOW GRANTS": MISSING, "SHOW ROLES": result(row("READER", ""))})
+    script(server, **sees_all, **{"SHOW ROLES": result(row("READER", ""))})
     with pytest.raises(NotFound):
+        grant.find_existing(context(server, deleting=True), wanted, "x")
+    script(server, **{"SHOW GRANTS": MISSING})
+    with pytest.raises(Denied, match="SNF-UNSEEN"):
         grant.find_existing(context(server, deleting=True), wanted, "x")
 
 
