@@ -226,8 +226,13 @@ class Confluent:
     def require_sight(self, spec: Any) -> None:
         """Return if the Cloud key's owner would see the object with these properties. Raises Denied or InProgress."""
         if spec.TYPE in _OF_ORGANIZATION:
-            return self._sight_of(self.cloud.key)(ORGANIZATION)
-        return self._sight_of(self.cloud.key)(Container(spec.environment_id))
+            self.require_sight_of_all()
+        else:
+            self._sight_of(self.cloud.key)(Container(spec.environment_id))
+
+    def require_sight_of_all(self) -> None:
+        """Return if the Cloud key's owner sees all of the organization. Raises Denied or InProgress."""
+        self._sight_of(self.cloud.key)(ORGANIZATION)
 
     def _sight_of(self, key: ApiKey) -> Callable[[Container], None]:
         return lambda container: self._sight.require(key.id, container)

@@ -104,9 +104,16 @@ class ConfluentApiKey:
         return [LiveKey(key.id, stage_of.get(key.id, ""), key.created) for key in managed]
 
     def _managed_keys(self, context: RotationContext, owner: str) -> list[_Key]:
-        """Return the managed keys, oldest first: those with a managed name, and those in the secret, whoever created them."""
+        """Return the managed keys, oldest first: those with a managed name, and those in the secret, whoever created them.
+
+        Lists leave out what the Cloud key's owner may not see: a list without the secret's own key counts only if the owner sees
+        all keys. Raises Denied otherwise.
+        """
         name, stored = _name(context), _ids(*context.labelled)
-        listed = self.connect().cloud.pages(_ROUTE, **{"spec.owner": owner})
+        vendor = self.connect()
+        listed = vendor.cloud.pages(_ROUTE, **{"spec.owner": owner})
+        if not any(text(key, "id") == context.current.text(KEY_ID) for key in listed):
+            vendor.require_sight_of_all()
         keys = [_Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at")) for key in listed]
         return sorted(
             (key for key in keys if key.id in stored or is_managed(key.name, name)), key=lambda key: _instant(key.created)

@@ -84,6 +84,7 @@ ROLES = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("roles", ROLES)
 @pytest.mark.parametrize("kind", LIVES)
 def test_a_login_without_its_role_deletes_nothing_and_never_says_deleted(org, kind, roles):
@@ -105,6 +106,7 @@ def test_a_login_without_its_role_deletes_nothing_and_never_says_deleted(org, ki
     assert own(org, kind, made) == before
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", [kind for kind in LIVES if kind not in OWN_KEY])
 def test_with_its_role_back_the_login_deletes(org, kind):
     resource, made = org.deployed(kind)
@@ -118,6 +120,7 @@ def test_with_its_role_back_the_login_deletes(org, kind):
     assert own(org, kind, made) == set()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", LIVES)
 @pytest.mark.parametrize("request_type", ["update", "delete"])
 def test_a_key_of_another_organization_is_refused(org, kind, request_type):

@@ -62,6 +62,7 @@ def test_an_object_that_belongs_to_another_role_is_unknown_not_dropped(account, 
     assert made <= account.objects()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", OWNED)
 @pytest.mark.parametrize("is_dropped", [True, False])
 def test_with_manage_grants_what_was_dropped_is_gone(account, kind, is_dropped):
@@ -95,6 +96,7 @@ def test_an_object_that_was_dropped_is_created_again(account, kind):
     assert made <= account.objects()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("request_type", ["update", "delete"])
 def test_a_login_of_another_account_is_refused(account, kind, request_type):
@@ -106,6 +108,7 @@ def test_a_login_of_another_account_is_refused(account, kind, request_type):
     assert account.objects() == before
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_account_that_was_renamed_is_the_same_one(account, kind):
     resource, made = deployed(account, kind)

@@ -14,6 +14,8 @@ from wire import Killed
 
 from lambdas.rotation.versions import DAY, PENDING_LIFE
 from lambdas.shared.errors import LakeferryError, Refused, Transient
+from simulators.confluent.iam import issue_key
+from simulators.confluent.model import KeyKind
 from simulators.confluent.organization import Quotas
 
 
@@ -383,6 +385,19 @@ def test_revoking_keeps_the_pending_key(env):
     env.step("kafka", "createSecret", version)
     assert env.ask(operation="revoke", secret="kafka")["revoked"] == []
     assert env.rotate("kafka") == version
+
+
+def test_a_cloud_key_that_sees_no_keys_revokes_none_and_says_so(env):
+    replaced = env.fields("kafka")
+    env.rotate("kafka")
+    org = env.confluent.organization
+    weak = issue_key(org, "sa-weak", KeyKind.CLOUD, "cloud", org.crn, delay=0)
+    admin = env.secrets.all["admin"]
+    fields = {**env.fields("admin"), "apiKey": weak.id, "apiSecret": weak.secret}
+    admin.versions[admin.labelled(CURRENT)][0] = json.dumps(fields)
+    with pytest.raises(LakeferryError, match="CFL-UNSEEN"):
+        env.ask(operation="revoke", secret="kafka")
+    assert env.accepts(replaced)
 
 
 def test_revoking_is_refused_where_the_current_key_does_not_work(env):
