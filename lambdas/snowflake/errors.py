@@ -37,6 +37,11 @@ UNSEEN: Final = ErrorRow(
     "Give the object back to the deployer's role, or grant that role MANAGE GRANTS on the account until this is done, and "
     "repeat what failed. If you know that the object is gone, run `lakeferry forget STACK LOGICAL_ID`, and repeat it.",
 )
+RENAMED: Final = ErrorRow(
+    "SNF-RENAMED",
+    "Rename it back (ALTER … RENAME TO …), and repeat what failed. To keep it as your own, take the text above out of its "
+    "comment, run `lakeferry forget STACK LOGICAL_ID`, and repeat it.",
+)
 OTHER_ACCOUNT: Final = ErrorRow(
     "SNF-OTHER-ACCOUNT",
     "Name the account that has the object in the deployment file, store its key (`lakeferry secrets set snowflake`), and "

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from lambdas.shared import errors
-from lambdas.shared.errors import NotFound, Refused, ResourceMissing
+from lambdas.shared.errors import LakeferryError, NotFound, Refused, ResourceMissing
 from lambdas.shared.resource import Context
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import sql
@@ -67,8 +67,19 @@ def existing(context: Ctx, show: Sql, name: str) -> Row:
     raise ResourceMissing(errors.VANISHED, f"{name} is not there")
 
 
-def ids(context: Ctx, show: Sql, name: str, object_id: str = "") -> list[str]:
-    return [object_id or name] if managed(context, show, name) else []
+def ids(context: Ctx, show: Sql, name: str, known: str | None, object_id: str = "") -> list[str]:
+    """Return the managed object's id. Raises LakeferryError if a known object has another name now.
+
+    A role that sees all objects doesn't see a renamed one under its old name. Its comment still tells whose it is.
+    """
+    if managed(context, show, name):
+        return [object_id or name]
+    if known:
+        for row in context.vendor.run(sql.of_any_name(show, name)):
+            if is_managed(context, row) and row.get("name") != name:
+                what = f"{name} was renamed to {row.get('name')}, whose comment holds `{ownership_tag(context)}`"
+                raise LakeferryError(snowflake_errors.RENAMED, what)
+    return []
 
 
 def drop(context: Ctx, show: Sql, name: str, statement: Sql) -> None:

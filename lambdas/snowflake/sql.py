@@ -44,6 +44,11 @@ def by_name(template: str, name: str) -> Sql:
     return statement(template, name=identifier(name), pattern=literal(name))
 
 
+def of_any_name(show: Sql, name: str) -> Sql:
+    """Return a SHOW statement for `name` without its limit to that name."""
+    return Sql(show.text.replace(f"LIKE {literal(name).text}", "LIKE '%'", 1))
+
+
 def identifier(name: str) -> Sql:
     """Return `name` in double quotes. Raises BadProperties for a name that Snowflake can't have."""
     if problem := name_problem(name):

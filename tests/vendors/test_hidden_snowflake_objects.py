@@ -116,3 +116,24 @@ def test_an_account_that_was_renamed_is_the_same_one(account, kind):
     resource.update()
     resource.delete()
     assert not made & account.objects()
+
+
+@pytest.mark.parametrize("sees_all", [True, False])
+@pytest.mark.parametrize("request_type", ["update", "delete"])
+@pytest.mark.parametrize("kind", ["snowflake_warehouse", "snowflake_role", "snowflake_schema", "snowflake_external_volume"])
+def test_a_renamed_object_is_neither_gone_nor_made_anew(account, kind, request_type, sees_all):
+    resource, made = deployed(account, kind)
+    if sees_all:
+        manage_grants(account)
+    simulated = account.account
+    ((domain, name),) = made
+    *containers, _ = name.split(".")
+    renamed = simulated.find(Domain(domain), tuple(name.split(".")))
+    simulated.rename(renamed, (*containers, "KEPT"))
+    before = account.objects()
+    with pytest.raises(LakeferryError, match=r"SNF-RENAMED.* was renamed to KEPT"):
+        getattr(resource, request_type)()
+    assert account.objects() == before
+    simulated.rename(renamed, tuple(name.split(".")))
+    resource.delete()
+    assert not made & account.objects()

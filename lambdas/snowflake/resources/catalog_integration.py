@@ -81,4 +81,4 @@ def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
     name = lookup.object_name(context)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)

@@ -37,4 +37,4 @@ def delete(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: DatabaseProps, known: str | None) -> list[str]:
     name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)

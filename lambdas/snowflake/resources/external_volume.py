@@ -69,7 +69,7 @@ def delete(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: ExternalVolumeProps, known: str | None) -> list[str]:
     name = lookup.object_name(context)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
 
 
 def _location(location: dict[str, Any]) -> tuple[str, str, str]:

@@ -86,7 +86,7 @@ def delete(context: Ctx, spec: IcebergTableProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: IcebergTableProps, known: str | None) -> list[str]:
     def look() -> list[str]:
-        return lookup.ids(context, _show(spec), spec.names[-1], sql.dotted(spec.names))
+        return lookup.ids(context, _show(spec), spec.names[-1], known, sql.dotted(spec.names))
 
     database, schema, _ = spec.names
     return lookup.in_container(context, lambda: lookup.schema_is_gone(context, database, schema), look)

@@ -87,7 +87,7 @@ def delete(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: LinkedDatabaseProps, known: str | None) -> list[str]:
     name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
 
 
 def _require_shown(context: Ctx, spec: LinkedDatabaseProps, name: str) -> None:

@@ -42,7 +42,7 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
     def look() -> list[str]:
-        return lookup.ids(context, _show(context, spec), lookup.object_name(context, spec.name), _id(context, spec))
+        return lookup.ids(context, _show(context, spec), lookup.object_name(context, spec.name), known, _id(context, spec))
 
     return lookup.in_container(context, lambda: lookup.database_is_gone(context, sql.named(spec.database)), look)
 

@@ -91,7 +91,7 @@ def delete(context: Ctx, spec: UserProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: UserProps, known: str | None) -> list[str]:
     name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
 
 
 def _own_pair(context: Ctx, spec: UserProps, name: str) -> KeyPair | None:

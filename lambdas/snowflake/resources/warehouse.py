@@ -44,7 +44,7 @@ def delete(context: Ctx, spec: WarehouseProps, object_id: str) -> None:
 
 def find_existing(context: Ctx, spec: WarehouseProps, known: str | None) -> list[str]:
     name = lookup.object_name(context, spec.name)
-    return lookup.ids(context, sql.by_name(_SHOW, name), name)
+    return lookup.ids(context, sql.by_name(_SHOW, name), name, known)
 
 
 def _settings(context: Ctx, spec: WarehouseProps) -> dict[str, Sql]:
