@@ -22,7 +22,7 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
 from lakeferry.health.drift import Drift
-from lakeferry.inventory import AWS, Verdict
+from lakeferry.inventory import Verdict
 from lakeferry.local import lock, target
 from lakeferry.output import Output, format_duration
 from lakeferry.plan import build, render
@@ -44,8 +44,12 @@ def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -
         log.write_text("", encoding="utf-8")
         with cdk_cli.templates_of(ctx, log) as cdk:
             with output.step(f"Planning {ctx.deployment.prefix}") as report:
-                build.synthesize(cdk, report, repair=to_repair(output, ctx) if repair else "")
-            return deploy(output, ctx, cdk, yes=yes)
+                repairs = to_repair(output, ctx) if repair else ""
+                build.synthesize(cdk, report, repair=repairs)
+            document = deploy(output, ctx, cdk, yes=yes)
+        if repairs:
+            verify_repair(output, ctx)
+        return document
 
 
 def _only_one(stage: str) -> AbstractContextManager[None]:
@@ -87,19 +91,32 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
 
 
 def to_repair(output: Output, ctx: DeploymentContext) -> str:
-    """Return the context value `repair`, "" if no object is missing.
+    """Return the context value `repair`, "" if no object is missing. Before that, say what a repair doesn't bring back.
 
-    Raises CommandFailed if a vendor's objects can't be listed, because it is unknown then which ones are missing.
+    Raises CommandFailed if an object can't be seen, because it may be there, or if one can't be repaired.
     """
-    missing = [one for one in drift.missing(ctx) if one.system != AWS]
-    if unknown := [one for one in missing if one.status == Verdict.UNKNOWN]:
-        unlisted = "; ".join(f"{one.system} {one.type}: {one.details}".replace(" : ", ": ") for one in unknown)
+    drifted = drift.missing(ctx)
+    repairable = [one for one in drifted if one.stack]
+    if unknown := [one for one in drifted if one.status == Verdict.UNKNOWN and not one.stack]:
+        unlisted = "; ".join(f"{one.system} {one.type} {one.name}: {one.details}".replace(" : ", ": ") for one in unknown)
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {unlisted}")
-    for one in missing:
-        output.info(f"missing: {one.system} {one.type} {one.name}")
-    if not missing:
+    if hopeless := [one for one in drifted if not one.stack]:
+        reasons = "; ".join(f"{one.system} {one.type} {one.name} is {one.status}: {one.details}" for one in hopeless)
+        raise CommandFailed("REPAIR-REFUSED", reasons, details=[attrs.asdict(one) for one in hopeless])
+    if not repairable:
         output.info("No object is missing at Confluent or Snowflake")
-    return repair_of(ctx, missing)
+    for one in repairable:
+        output.print(f"{one.status}: {one.system} {one.type} {one.name} of {one.stack}: {one.details}")
+    return repair_of(ctx, repairable)
+
+
+def verify_repair(output: Output, ctx: DeploymentContext) -> None:
+    """Raises CommandFailed if something is still missing: objects that hang on a repaired one may have gone with it."""
+    with output.step("Verifying the repair"):
+        still = drift.missing(ctx)
+    if still:
+        reasons = "; ".join(f"{one.system} {one.type} {one.name} is {one.status}: {one.details}" for one in still)
+        raise CommandFailed("REPAIR-INCOMPLETE", reasons, details=[attrs.asdict(one) for one in still])
 
 
 def repair_of(ctx: DeploymentContext, missing: Iterable[Drift]) -> str:

@@ -1,4 +1,4 @@
-"""Drift from what was deployed: AWS resources that were changed manually, and vendors' objects that are missing."""
+"""Drift from what was deployed: AWS resources that were changed manually, and vendors' objects that are missing or stopped."""
 
 from __future__ import annotations
 
@@ -8,33 +8,59 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakeferry import inventory
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
-from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Item, Verdict
-from lakeferry.plan.templates import resources_of
-from lambdas.confluent.client import objects, path, text
-from lambdas.custom_resources import request
-from lambdas.custom_resources.request import Identity
+from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Verdict
+from lakeferry.inventory.known import Answer, Existence, KnownResource, Looker, read_known
+from lakeferry.inventory.ownership import GIVEN_UP
+from lambdas.custom_resources import registry
 from lambdas.shared.aws import error_code
 from lambdas.shared.errors import LakeferryError
+from lambdas.snowflake import sql
 
 _POLL: Final = 3.0
 _PATIENCE: Final = 600.0
 _REPAIR: Final = "`lakeferry deploy --repair` creates it again"
-#: Resource types whose objects the inventory lists with their names at the vendor.
-_LISTED: Final = (
-    "environment", "kafka_cluster", "service_account", "provider_integration", "flink_compute_pool", "connector",
-    "snowflake_warehouse", "snowflake_database", "snowflake_schema", "snowflake_iceberg_table", "snowflake_user",
-    "snowflake_role", "snowflake_external_volume", "snowflake_catalog_integration",
-)  # fmt: skip
+_SYSTEMS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
+#: What a new object doesn't bring back, by resource type.
+_LOST: Final = {
+    "topic": "empty: its records and the offsets of its consumers are lost",
+    "schema": "with its latest version only: records that were written with an earlier one may not be readable",
+    "tableflow_topic": "and its table begins with the oldest record that the topic still has",
+    "connector": "and it begins anew",
+    "flink_statement": "without its state: it reads its inputs from the beginning",
+    "service_account": "with another id: its keys and roles are replaced too, and grants of your own to it are lost",
+    "snowflake_database": "empty. `UNDROP DATABASE` in Snowflake, before a repair, brings it back with everything in it",
+    "snowflake_schema": "empty. `UNDROP SCHEMA` in Snowflake, before a repair, brings it back with everything in it",
+    "snowflake_iceberg_table": "without streams on it and grants of your own",
+    "snowflake_linked_database": "without streams on its tables and grants of your own",
+    "snowflake_user": "with a new key pair, which its secret then has; grants of your own to it are lost",
+    "snowflake_role": "without grants of your own to it",
+    "snowflake_warehouse": "without grants of your own on it",
+}
+#: Objects that other stacks need by the id that Confluent gave them. A new one has another id.
+_NEEDED_BY_ID: Final = ("environment", "kafka_cluster")
+NOT_REPAIRABLE: Final = (
+    "a new one has another id, which other stacks need: it can't be repaired. `lakeferry destroy`, then `lakeferry deploy` "
+    "creates everything again; its records are lost"
+)
+DELETED: Final = "DELETED"
+_STATUSES: Final = {
+    Answer.ABSENT: DELETED,
+    Answer.STOPPED: "STOPPED",
+    Answer.RENAMED: "RENAMED",
+    Answer.FOREIGN: "FOREIGN",
+}
 
 
 @attrs.frozen
 class Drift:
-    """`status` is MODIFIED, DELETED or `unknown`. `stack` is set only for the missing object of a vendor."""
+    """`status` is MODIFIED, DELETED, STOPPED, RENAMED, FOREIGN or `unknown`.
+
+    `stack` is set only for an object of a vendor that `deploy --repair` can bring back, or can check.
+    """
 
     system: str
     type: str
@@ -45,7 +71,7 @@ class Drift:
 
 
 def missing(ctx: DeploymentContext) -> list[Drift]:
-    """Return the objects of stacks that no longer exist at their vendor, and what could not be listed.
+    """Return the vendors' objects of stacks that don't exist, don't work or are renamed, and those that can't be seen.
 
     Raises CommandFailed.
     """
@@ -98,60 +124,74 @@ def _drifted(ctx: DeploymentContext, stack: Stack) -> Iterator[dict[str, Any]]:
 
 
 def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
-    items = inventory.collect(ctx)
-    has_snowflake = any(stack.name == f"{ctx.deployment.prefix}-snowflake" for stack in active)
-    unknown = [item for item in items if item.verdict is Verdict.UNKNOWN and (item.system != SNOWFLAKE or has_snowflake)]
-    for item in unknown:
-        yield Drift(item.system, item.kind, "", Verdict.UNKNOWN, item.why)
-    unreachable = {item.system for item in unknown if not item.kind}
+    looker = Looker(ctx)
     for stack in active:
-        for identity in filter(None, (request.parse_physical_id(resource.physical_id) for resource in stack.resources)):
-            vendor = SNOWFLAKE if identity.kind.startswith("snowflake_") else CONFLUENT
-            if identity.kind in _LISTED and vendor not in unreachable and not _exists(ctx, stack, identity, items):
-                yield Drift(vendor, identity.kind, identity.logical_id, "DELETED", _REPAIR, stack.name)
-    for stack in active:
-        if stack.name == f"{ctx.deployment.prefix}-confluent" and CONFLUENT not in unreachable:
-            yield from _missing_topics(ctx, stack, items, {item.kind for item in unknown})
+        try:
+            known_resources = read_known(ctx, stack)
+        except LakeferryError as error:
+            yield Drift(AWS, "stack", stack.name, Verdict.UNKNOWN, f"the states of its objects can't be read: {error.what}")
+            continue
+        standing = [known for known in known_resources if known.status not in GIVEN_UP]
+        found = [(known, looker.look(known)) for known in standing]
+        # A deleted key is the reason why other objects can't be read.
+        deleted = [
+            _secret_name(known)
+            for known, existence in found
+            if known.identity.kind == "api_key" and existence.answer is Answer.ABSENT
+        ]
+        for known, existence in found:
+            if drift := _of_object(known, existence, deleted):
+                yield drift
 
 
-def _missing_topics(ctx: DeploymentContext, stack: Stack, items: list[Item], unknown: set[str]) -> Iterator[Drift]:
-    """Yield missing topics, Tableflow topics and catalog integrations.
-
-    Their names contain no hash, so the stack's template says which should exist.
-    """
-    with translate_aws_errors(f"reading the template of {stack.name}"):
-        active = stacks.describe(ctx, stack.name, with_template=True)
-    resources = list(resources_of(stack.name, active.template)) if active else []
-    if active is None or not any(one.kind == "topic" for one in resources):
-        return
-    if "tableflow_topic" in unknown:  # both are read with the same key
-        unknown = {*unknown, "catalog_integration"}
-    topics: set[str] = set()
-    try:
-        topics = _topics(ctx, active.outputs.get("EnvironmentId", ""), active.outputs.get("KafkaClusterId", ""))
-    except LakeferryError as error:
-        yield Drift(CONFLUENT, "topic", "", Verdict.UNKNOWN, f"can't be listed: {error.what}")
-        unknown = {*unknown, "topic"}
-    tables = {item.name for item in items if item.kind == "tableflow_topic"}
-    has_catalog = any(item.kind == "catalog_integration" for item in items)
-    for one in resources:
-        name = str(one.properties.get("topic", ""))
-        exists = {"topic": name in topics, "tableflow_topic": name in tables, "catalog_integration": has_catalog}
-        if one.kind not in unknown and not exists.get(one.kind, True):
-            yield Drift(CONFLUENT, one.kind, one.logical_id, "DELETED", _REPAIR, stack.name)
+def _of_object(known: KnownResource, existence: Existence, deleted_keys: list[str]) -> Drift | None:
+    """Return None for an object that is as it should be."""
+    if existence.answer is Answer.THERE:
+        return None
+    about = Drift(_SYSTEMS[known.vendor], known.identity.kind, known.identity.logical_id, "", existence.why)
+    if existence.answer is Answer.UNKNOWN:
+        return _unknown(known, existence, about, deleted_keys)
+    if existence.answer is Answer.ABSENT and known.identity.kind in _NEEDED_BY_ID:
+        return attrs.evolve(about, status=DELETED, details=NOT_REPAIRABLE)
+    details = {
+        Answer.ABSENT: _how_to_repair(known),
+        Answer.STOPPED: f"it is {existence.why}; `lakeferry deploy --repair` starts it again",
+        Answer.RENAMED: f"its name is {existence.why} now, and it is found by name only: rename it back to {_named(known)}",
+        Answer.FOREIGN: f"{existence.why}. Remove or rename that one; then `lakeferry deploy --repair` creates this one again",
+    }
+    can_repair = existence.answer in (Answer.ABSENT, Answer.STOPPED)
+    stack = known.stack.name if can_repair else ""
+    return attrs.evolve(about, status=_STATUSES[existence.answer], details=details[existence.answer], stack=stack)
 
 
-def _topics(ctx: DeploymentContext, environment_id: str, cluster_id: str) -> set[str]:
-    """Raises LakeferryError."""
-    key = ctx.secrets.read_key(ctx.confluent_secret("kafka/app_manager"))
-    plane = ctx.confluent().kafka(environment_id, cluster_id, key)
-    listed = plane.get(path("kafka", "v3", "clusters", cluster_id, "topics"))
-    return {text(one, "topic_name") for one in objects(listed, "data")}
+def _unknown(known: KnownResource, existence: Existence, about: Drift, deleted_keys: list[str]) -> Drift:
+    unknown = attrs.evolve(about, status=Verdict.UNKNOWN)
+    if existence.is_old:
+        return attrs.evolve(unknown, stack=known.stack.name)
+    if existence.refused and deleted_keys:
+        commands = ", ".join(f"`lakeferry rotate {name} --now`" for name in deleted_keys)
+        why = f"{existence.why}. A key was deleted at the vendor; replace it first: {commands}"
+        return attrs.evolve(unknown, details=why)
+    return attrs.evolve(unknown, details=f"it can't be seen: {existence.why}")
 
 
-def _exists(ctx: DeploymentContext, stack: Stack, identity: Identity, items: list[Item]) -> bool:
-    name = ctx.object_name(stack.name, identity.logical_id, identity.generation)
-    return any(item.kind == identity.kind and name in (item.name, item.name_in_comment) for item in items)
+def _how_to_repair(known: KnownResource) -> str:
+    if known.identity.kind == "api_key":
+        return f"`lakeferry rotate {_secret_name(known)} --now` puts a new one into its secret"
+    lost = _LOST.get(known.identity.kind)
+    return f"{_REPAIR}, {lost}" if lost else _REPAIR
+
+
+def _named(known: KnownResource) -> str:
+    chosen = str(known.properties.get("name") or "")
+    generated = known.state.name if known.state else ""
+    return chosen.upper() or sql.plain_name(generated)
+
+
+def _secret_name(known: KnownResource) -> str:
+    """Return the name of the key's secret. Its ARN ends in a hyphen and six characters of Secrets Manager's own."""
+    secret = str(known.properties.get("secret", ""))
+    return secret.rpartition(":secret:")[2][:-7] if ":secret:" in secret else secret
 
 
 def _short(error: Exception) -> str:

@@ -25,6 +25,8 @@ from lambdas.shared.redaction import redact
 #: Attributes of resources, other than properties, that are compared.
 _POLICIES: Final = ("DeletionPolicy", "UpdateReplacePolicy")
 _TYPE: Final = "Type"
+#: The name in a plan of what `deploy --repair` changes.
+OBJECT: Final = "object"
 _ABSENT: Final[Mapping[str, Any]] = {}
 
 
@@ -82,6 +84,15 @@ class Change:
     why: tuple[Why, ...] = ()
     data_loss: str = ""
 
+    @property
+    def is_repair(self) -> bool:
+        return any(why.property == OBJECT for why in self.why)
+
+    @property
+    def gets_another_id(self) -> bool:
+        """Return whether what refers to the object changes too."""
+        return self.action.deletes or (self.is_repair and self.resource.kind in replacement.ASSIGNED_IDS)
+
 
 @attrs.frozen
 class _Pair:
@@ -134,7 +145,8 @@ class Comparison:
         """Return the resources that get another id. One replacement may cause others, so this is repeated until none is added."""
         pairs, replaced = list(self._pairs()), set[ResourceId]()
         while True:
-            more = {pair.after.id for pair in pairs if (one := self._changed(pair, replaced)) and one.action.deletes}
+            changed = [change for pair in pairs if (change := self._changed(pair, replaced))]
+            more = {change.resource.id for change in changed if change.gets_another_id}
             if more <= replaced:
                 return replaced
             replaced |= more
@@ -191,7 +203,7 @@ class _Difference:
             if not (after.kind and name in RESERVED):
                 yield from self._of_property(name)
         if after.kind and (repair := after.properties.get(contract.REPAIR)) and repair != before.properties.get(contract.REPAIR):
-            yield Why("object", "missing", "created again", Action.UPDATE)
+            yield Why(OBJECT, "missing", "created again", Action.UPDATE)
 
     def _of_property(self, name: str) -> Iterator[Why]:
         fallback = replacement.default(self.pair.after, name)

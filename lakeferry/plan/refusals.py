@@ -63,12 +63,14 @@ def find(comparison: Comparison, changes: Sequence[Change]) -> list[Refusal]:
 
 
 def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
-    """Yield the replaced and removed resources with a value that other deployed stacks import.
+    """Yield the replaced, removed and repaired resources with a value that other deployed stacks import, and would change.
 
     CloudFormation refuses to change such a value, but only after it has created the new objects.
     """
     replaced = {change.resource.id: change.resource for change in changes if change.action is Action.REPLACE}
     removed = {change.resource.id: change.resource for change in changes if change.action in (Action.DELETE, Action.RETAIN)}
+    repaired = {change.resource.id: change.resource for change in changes if change.gets_another_id and change.is_repair}
+    affected = replaced | removed | repaired
     importers: dict[ResourceId, set[str]] = {}
     wanted = {one.name: json.dumps(one.template) for one in comparison.wanted}
     still: dict[ResourceId, bool] = {}
@@ -76,14 +78,16 @@ def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterat
         imported = json.dumps({"Fn::ImportValue": name})[1:-1]
         deployed = comparison.deployed.items()
         users = {stack for stack, one in deployed if stack != id[0] and imported in json.dumps(one.template)}
-        if id in replaced | removed and users:
+        if id in affected and users:
             importers.setdefault(id, set()).update(users)
             still[id] = still.get(id, False) or any(imported in wanted.get(stack, imported) for stack in users)
     for id, users in importers.items():
-        what = "be replaced" if id in replaced else "leave the stack"
+        what = "it would be replaced" if id in replaced else "it would leave the stack"
+        if id in repaired:
+            what = "it is missing, and a new one has another id"
         why = "Other stacks import a value of it, and CloudFormation refuses to change that"
         way = "" if still[id] else f". {_deploy_first(sorted(users))}"
-        yield Refusal((replaced | removed)[id], f"it would {what}. {why}: {', '.join(sorted(users))}{way}")
+        yield Refusal(affected[id], f"{what}. {why}: {', '.join(sorted(users))}{way}")
 
 
 def _deploy_first(stacks: Sequence[str]) -> str:

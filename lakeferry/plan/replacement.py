@@ -31,6 +31,8 @@ RECREATED_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "snowflake_linked_database": ("volume", "integration"),
     "tableflow_topic": ("storage", "bucket", "provider_integration_id"),
 }
+#: Resource types whose ids Confluent assigns. An object that is created again has another one.
+ASSIGNED_IDS: Final = ("environment", "kafka_cluster", "service_account", "provider_integration", "flink_compute_pool")
 #: What is deleted with an object, by custom resource type or AWS resource type.
 _LOST: Final = {
     "environment": "everything in it: its cluster, topics, schemas and statements",

@@ -32,6 +32,7 @@ from lambdas.custom_resources.request import (
     parse_stack_arn,
     read_request,
     resource_uid,
+    state_key,
 )
 from lambdas.custom_resources.state import Lease, StateStore
 from lambdas.shared import errors
@@ -255,4 +256,4 @@ def _previous(request: Request, spec: type[Properties[Any]]) -> Properties[Any] 
 
 
 def _key(request: Request, target: Identity) -> str:
-    return f"{request.stack_id}|{target}"
+    return state_key(request.stack_id, target)

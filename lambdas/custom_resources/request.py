@@ -62,6 +62,11 @@ def resource_uid(stack_id: str, logical_id: str) -> str:
     return hashlib.sha256(f"{stack_id}/{logical_id}".encode()).hexdigest()[:32]
 
 
+def state_key(stack_id: str, identity: Identity) -> str:
+    """Return the key of the object's item in the table of states."""
+    return f"{stack_id}|{identity}"
+
+
 _IN_PROGRESS: Final = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
 
 

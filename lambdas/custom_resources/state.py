@@ -135,7 +135,11 @@ class RequestProgress:
 
 @attrs.frozen
 class ResourceState:
-    """`past` has the ids of the requests that a later one has replaced."""
+    """`past` has the ids of the requests that a later one has replaced.
+
+    `given` has the properties of the request in force, with all references resolved: commands find the object by them. It is
+    empty in a state that an earlier release wrote.
+    """
 
     request_id: str
     verb: str
@@ -143,6 +147,7 @@ class ResourceState:
     since: float
     name: str
     past: list[str] = attrs.field(factory=list)
+    given: dict[str, Any] = attrs.field(factory=dict)
     backward: bool = False
     lease_owner: str = ""
     lease_until: float = 0.0
@@ -238,7 +243,9 @@ def accept_request(row: ResourceState | None, request: Request, *, name: str, no
         raise StaleRequest(errors.OVERTAKEN, f"request {request.id} was answered before")
     backward = request.verb == UPDATE and not stacks.is_forward(request.stack_id)
     if row is None:
-        return ResourceState(request.id, request.verb, request.fingerprint, started, name, backward=backward)
+        return ResourceState(
+            request.id, request.verb, request.fingerprint, started, name, given=dict(request.given), backward=backward
+        )
     if request.verb != DELETE:
         _require_timely(row, request, backward, stacks)
     return attrs.evolve(
@@ -248,6 +255,7 @@ def accept_request(row: ResourceState | None, request: Request, *, name: str, no
         fingerprint=request.fingerprint,
         since=started,
         past=[*row.past, row.request_id][-_REMEMBERED:],
+        given=dict(request.given),
         backward=backward,
         progress=RequestProgress(),
     )

@@ -15,9 +15,12 @@ from waiting import PATIENCE, until
 
 from deployments import check
 from lakeferry.deployment import snowflake_admin
+from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.context import Addresses, DeploymentContext
+from lakeferry.inventory.known import open_states
 from lambdas import contract
 from lambdas.custom_resources import registry, request
+from lambdas.custom_resources.state import KnownObject, ResourceState
 from lambdas.shared.clock import Deadline
 from lambdas.shared.http import Session
 from lambdas.shared.redaction import Secret
@@ -142,14 +145,14 @@ class Planter:
             generation=request.generation_of(module, module.PROPERTIES(**properties)),
         )
 
-    def make(self, kind, logical_id, name="", **properties):
-        """Create an object and return its id once it is ready."""
+    def make(self, kind, logical_id, called="", **properties):
+        """Create an object and return its id once it is ready. `called` is its name if a person chose it."""
         registered = registry.RESOURCE_TYPES[kind]
         vendor = self.ctx.confluent() if registered.vendor == registry.CONFLUENT else self.ctx.snowflake()
         spec = registered.handler.PROPERTIES(**properties)
         context = Context(
             vendor=vendor,
-            name=name or self.name(kind, logical_id, **properties),
+            name=called or self.name(kind, logical_id, **properties),
             secrets=self.ctx.secrets,
             clock=self.ctx.clock,
             notes={},
@@ -193,7 +196,7 @@ class Stacks:
     ):
         """Create a stack and return its name.
 
-        `known` are physical ids of custom resources; changing or deleting those of `refuses` fails.
+        `known` are physical ids of custom resources; changing or deleting those of `refuses` fails. `remember` writes states.
         """
         name = f"{self.ctx.deployment.prefix}-{part}"
         function = {
@@ -233,6 +236,25 @@ class Stacks:
         )
         self.client.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 300})
         return name
+
+    def remember(self, name, identity, object_id, given, **facts):
+        """Write the state that the functions would have of a custom resource. The stack must have a table (LEDGER).
+
+        `given` are its properties, None for a state of an earlier release.
+        """
+        stack = deployed.describe(self.ctx, name, with_resources=True)
+        kind, logical_id, generation = identity.split(":")[1:]
+        row = ResourceState(
+            "planted",
+            "Create",
+            "",
+            self.ctx.clock.time(),
+            self.ctx.object_name(name, logical_id, generation),
+            given={} if given is None else {"ServiceToken": "arn", "kind": kind, **given},
+            facts=KnownObject(object_id=object_id, **facts),
+        )
+        key = request.state_key(stack.id, request.parse_physical_id(identity))
+        open_states(self.ctx, stack).change(key, lambda _: row)
 
     def correct(self, name):
         """Make the function of custom resources refuse nothing any more."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 import urllib.request
 
@@ -13,23 +12,20 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from leftovers import QUEUE
-from stand_ins import Planter
 
 from lakeferry.deploy import checks, failure_causes, run, summary
 from lakeferry.deploy import waiting as waiting_for
-from lakeferry.deploy.run import to_repair
 from lakeferry.deployment import logs
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.errors import LATER, NOT_SET_UP, WRONG_INPUT, CommandFailed
-from lakeferry.health import aws, drift, status
+from lakeferry.health import aws, drift
 from lakeferry.inventory import AWS, CONFLUENT
 from lakeferry.local import lock, target
 from lakeferry.output import Output
 from lakeferry.plan import build, cost, render
 from lakeferry.plan.difference import Action
 from lambdas import contract
-from lambdas.custom_resources import registry, request
 
 HANDLE = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
 
@@ -402,39 +398,6 @@ def test_a_changed_resource_is_drift_and_an_unchanged_one_is_not(ctx, stacks):
     (found,) = [one for one in drift.detect(ctx) if one.status == "MODIFIED"]
     assert (found.type, found.name) == ("AWS::SQS::Queue", "Queue")
     assert "VisibilityTimeout" in found.details
-
-
-def test_a_missing_object_at_a_vendor_is_drift(ctx, stacks, capsys):
-    stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
-    (found,) = [one for one in drift.detect(ctx) if one.system == "Snowflake"]
-    assert (found.type, found.name, found.status) == ("snowflake_warehouse", "Warehouse", "DELETED")
-    status.show_drift(Output(), [found])
-    assert re.search(r"snowflake_warehouse +Warehouse +DELETED +`lakeferry deploy --repair`", capsys.readouterr().out)
-    Planter(ctx).make("snowflake_warehouse", "Warehouse")
-    assert [one for one in drift.detect(ctx) if one.system == "Snowflake"] == []
-
-
-def test_a_repair_is_refused_only_where_a_vendor_cannot_be_listed(ctx, stacks, broken):
-    stack = stacks.make("snowflake", known=["lf1:snowflake_warehouse:Warehouse:" + _generation()])
-    broken(AWS, headers={"x-amz-target": "AmazonSQS.ListQueues"}, status=400, shape="aws-json", code="AccessDeniedException")
-    assert to_repair(Output(quiet=True), ctx).partition(":")[2] == f"{stack}/Warehouse"
-    broken(CONFLUENT, status=401, shape="json", code="401")
-    with pytest.raises(CommandFailed) as failure:
-        to_repair(Output(quiet=True), ctx)
-    assert (failure.value.code, "Confluent" in failure.value.message) == ("INCOMPLETE", True)
-    assert "queue" not in failure.value.message
-
-
-def test_a_repair_does_not_need_snowflake_once_the_deployment_has_none(ctx, stacks):
-    assert stacks.delete(stacks.make("snowflake", {"Queue": QUEUE})) == ""
-    ctx = attrs.evolve(ctx, loaded=attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=None)))
-    assert to_repair(Output(quiet=True), ctx) == ""
-    assert drift.detect(ctx) == []
-
-
-def _generation():
-    warehouse = registry.RESOURCE_TYPES["snowflake_warehouse"].handler
-    return request.generation_of(warehouse, warehouse.PROPERTIES())
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def test_before_a_deployment_only_secrets_of_admins_are_listed(ctx):
 def test_objects_of_a_stack_are_not_left_over(ctx, plant, stacks):
     stack = stacks.make("confluent", {"Queue": QUEUE, "Ledger": LEDGER}, known=["lf1:environment:Environment:0"])
     environment = plant.make("environment", "Environment")
-    by_hand = plant.make("flink_compute_pool", "X", name="by-hand", environment_id=environment, region=ctx.region, max_cfu=5)
+    by_hand = plant.make("flink_compute_pool", "X", called="by-hand", environment_id=environment, region=ctx.region, max_cfu=5)
     boto3.client("secretsmanager").create_secret(Name=f"{ctx.deployment.prefix}/confluent/flink", SecretString="{}")
     items = [item for item in inventory.collect(ctx) if item.kind != "secret"]
     belongs = {item.kind: item.owner for item in items if item.verdict is Verdict.MANAGED}
@@ -237,7 +237,7 @@ def test_an_object_of_another_aws_account_is_reported_and_not_counted(ctx, plant
     """Deployments in two accounts can have the same name in one organization. Their objects differ by the mark."""
     ours = plant.name("environment", "Environment")
     others = f"{ours[:-8]}{'0' * 8}"
-    plant.make("environment", "Environment", name=others)
+    plant.make("environment", "Environment", called=others)
     found = row(ctx, others)
     assert (found.verdict, found.owner) == (Verdict.RETAINED, "-")
 
@@ -310,8 +310,8 @@ def test_every_page_of_workgroups_is_read(ctx, broken):
 
 def test_in_a_shared_environment_only_our_objects_are_listed(stand_ins):
     own = stand_ins.deployment()
-    theirs = Planter(own).make("environment", "Environment", name="the-platform-teams")
-    foreign = Planter(own).make("kafka_cluster", "X", name="theirs", environment_id=theirs, region=own.region)
+    theirs = Planter(own).make("environment", "Environment", called="the-platform-teams")
+    foreign = Planter(own).make("kafka_cluster", "X", called="theirs", environment_id=theirs, region=own.region)
     given = f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"'
     ctx = stand_ins.deployment(confluent=given)
     cluster = Planter(ctx).make("kafka_cluster", "KafkaCluster", environment_id=theirs, region=ctx.region)

@@ -99,6 +99,14 @@ def test_replacing_a_cluster_replaces_its_objects_in_every_stack(templates):
     assert "LakeBucket9CD7BBD2" not in found
 
 
+@pytest.mark.parametrize("logical_id", ["KafkaCluster", "Environment"])
+def test_a_repair_that_changes_an_id_is_refused_if_other_stacks_import_it(templates, logical_id):
+    after = copy.deepcopy(templates)
+    after["lakeferry-dev-confluent"]["Resources"][logical_id]["Properties"]["repair"] = "1764000000"
+    (reason,) = refused(templates, after).values()
+    assert reason.endswith(": lakeferry-dev-exports, lakeferry-dev-operations, lakeferry-dev-snowflake")
+
+
 @pytest.mark.parametrize(
     ("part", "logical_id", "key", "value", "importers"),
     [

@@ -1,0 +1,193 @@
+"""What the functions know of their objects: the states in their tables. And whether each object still exists at its vendor.
+
+The question is asked by the code of the resource type, with the id and the properties in the state, so it means the same object
+as the function does: an id, or a name inside a container that has an id. There are three answers. What the login can't see is
+unknown, never absent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final
+
+import attrs
+
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack, StackResource
+from lakeferry.errors import CommandFailed
+from lakeferry.inventory.snowflake import KINDS as SHOWN
+from lambdas.confluent.client import Confluent, get_path, path, text
+from lambdas.custom_resources import registry, request
+from lambdas.custom_resources.request import Identity
+from lambdas.custom_resources.state import DynamoDocuments, ResourceState, StateStore
+from lambdas.shared.errors import BadProperties, Denied, LakeferryError, NotFound, ParentMissing, Refused
+from lambdas.shared.properties import Properties, parse
+from lambdas.shared.resource import Context
+from lambdas.snowflake import sql
+from lambdas.snowflake.client import Snowflake
+
+_TABLE: Final = "AWS::DynamoDB::Table"
+_OLD_STATE: Final = "an earlier release wrote its state, which doesn't say where it is; `lakeferry deploy --repair` checks it"
+#: In the codes of errors about an object that somebody else created.
+_FOREIGN: Final = "-FOREIGN"
+_NO_STATE: Final = "the functions' table has no state of it"
+
+
+class Answer(StrEnum):
+    """`STOPPED`: it is there, and somebody paused or stopped it. `RENAMED`: it is there under another name.
+
+    `FOREIGN`: an object that somebody else created has its name.
+    """
+
+    THERE = "there"
+    STOPPED = "stopped"
+    RENAMED = "renamed"
+    FOREIGN = "foreign"
+    ABSENT = "absent"
+    UNKNOWN = "unknown"
+
+
+@attrs.frozen
+class Existence:
+    """`why` says why it is unknown, in which state it is, or its new name.
+
+    `refused`: a key that the check needs was refused. `is_old`: an earlier release wrote the state.
+    """
+
+    answer: Answer
+    why: str = ""
+    refused: bool = False
+    is_old: bool = False
+
+
+@attrs.frozen
+class KnownResource:
+    """A custom resource of a stack. `state` is None if the table of states has none."""
+
+    stack: Stack
+    identity: Identity
+    status: str
+    state: ResourceState | None
+
+    @property
+    def vendor(self) -> str:
+        return registry.find(self.identity.kind).vendor
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        return self.state.given if self.state else {}
+
+
+def read_known(ctx: DeploymentContext, stack: Stack) -> list[KnownResource]:
+    """Return the stack's custom resources, with their states. Raises LakeferryError if the table can't be read."""
+    states = open_states(ctx, stack)
+    return [
+        KnownResource(stack, identity, resource.status, _state(states, stack, identity)) for resource, identity in custom(stack)
+    ]
+
+
+def custom(stack: Stack) -> Iterator[tuple[StackResource, Identity]]:
+    """Yield the stack's resources that are objects at a vendor."""
+    for resource in stack.resources:
+        identity = request.parse_physical_id(resource.physical_id)
+        if identity and identity.kind in registry.RESOURCE_TYPES:
+            yield resource, identity
+
+
+def open_states(ctx: DeploymentContext, stack: Stack) -> StateStore | None:
+    """Return the states of the stack's resources, None if the stack has no table of them."""
+    table = next((resource.physical_id for resource in stack.resources if resource.type == _TABLE), "")
+    return StateStore(DynamoDocuments(ctx.client("dynamodb"), table), ctx.clock) if table else None
+
+
+def _state(states: StateStore | None, stack: Stack, identity: Identity) -> ResourceState | None:
+    return states.read(request.state_key(stack.id, identity)) if states else None
+
+
+@attrs.frozen
+class Looker:
+    """Asks the vendors whether objects exist. It changes nothing. Each vendor's client is opened once."""
+
+    ctx: DeploymentContext
+
+    @cached_property
+    def _confluent(self) -> Confluent:
+        return self.ctx.confluent()
+
+    @cached_property
+    def _snowflake(self) -> Snowflake:
+        return self.ctx.snowflake()
+
+    def look(self, known: KnownResource) -> Existence:
+        if known.state is None:
+            return Existence(Answer.UNKNOWN, _NO_STATE)
+        if not known.state.given:
+            return Existence(Answer.UNKNOWN, _OLD_STATE, is_old=True)
+        try:
+            spec = parse(registry.find(known.identity.kind).handler.PROPERTIES, known.state.given, strict=False)
+            return self._look(known, known.state, spec)
+        except CommandFailed as failure:
+            return Existence(Answer.UNKNOWN, f"{failure.code}: {failure.message}")
+        except BadProperties as bad:
+            return Existence(Answer.UNKNOWN, f"its properties can't be read: {bad.what}")
+        except LakeferryError as error:
+            return Existence(Answer.UNKNOWN, f"{error.row.code}: {error.what}", refused=isinstance(error, Denied))
+
+    def _look(self, known: KnownResource, state: ResourceState, spec: Properties[Any]) -> Existence:
+        """Raises CommandFailed, LakeferryError."""
+        handler = registry.find(known.identity.kind).handler
+        context = self._context(known, state)
+        try:
+            ids = handler.find_existing(context, spec, state.facts.object_id or state.facts.lost_id)
+        except ParentMissing as missing:
+            return Existence(Answer.ABSENT, missing.what)
+        except (Denied, NotFound):
+            # For a delete, a resource type returns nothing if the container is gone, and raises the same error again if it isn't.
+            ids = handler.find_existing(attrs.evolve(context, deleting=True), spec, state.facts.object_id)
+        except Refused as refused:
+            if _FOREIGN not in refused.row.code:
+                raise
+            return Existence(Answer.FOREIGN, refused.what)
+        if not ids:
+            renamed = self._renamed(known.identity.kind, state)
+            return Existence(Answer.RENAMED, renamed) if renamed else Existence(Answer.ABSENT)
+        stopped = self._stopped(known.identity.kind, state.name, spec, ids[0])
+        return Existence(Answer.STOPPED, stopped) if stopped else Existence(Answer.THERE)
+
+    def _context(self, known: KnownResource, state: ResourceState) -> Context[Any]:
+        return Context(
+            vendor=self._confluent if known.vendor == registry.CONFLUENT else self._snowflake,
+            name=state.name,
+            secrets=self.ctx.secrets,
+            clock=self.ctx.clock,
+            notes=dict(state.facts.notes),
+            resource_uid=request.resource_uid(known.stack.id, known.identity.logical_id),
+        )
+
+    def _renamed(self, kind: str, state: ResourceState) -> str:
+        """Return the name of the Snowflake object that has the resource's comment, "" if there is none. Raises LakeferryError.
+
+        Snowflake has no ids, so the functions find objects by name, and somebody may have renamed one.
+        """
+        show = SHOWN.get(kind)
+        rows = self._snowflake.run(sql.statement(show)) if show else []
+        tagged = re.compile(rf"lakeferry {re.escape(state.name)}(?![a-z0-9-])")
+        return next((row.get("name", "") for row in rows if tagged.search(row.get("comment", ""))), "")
+
+    def _stopped(self, kind: str, name: str, spec: Any, object_id: str) -> str:
+        """Return in which state an object is that somebody paused or stopped, "" for every other one. Raises LakeferryError."""
+        if kind == "connector":
+            parents = ("environments", spec.environment_id, "clusters", spec.cluster_id)
+            listed = self._confluent.cloud.get(path("connect", "v1", *parents, "connectors"), expand="info,status,id")
+            state = text(get_path(listed, name), "status", "connector", "state")
+            return state if state in ("PAUSED", "STOPPED") else ""
+        if kind == "flink_statement":
+            parents = ("organizations", self._confluent.organization_id, "environments", spec.environment_id)
+            plane = self._confluent.flink(spec.region, self.ctx.secrets.read_key(spec.credentials))
+            actual = plane.read(path("sql", "v1", *parents, "statements", object_id))
+            phase = text(actual, "status", "phase")
+            return phase if phase == "STOPPED" else ""
+        return ""
