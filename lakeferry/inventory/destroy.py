@@ -17,10 +17,12 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import AWS, ORPHAN, STACK, Item, Verdict, removal
 from lakeferry.inventory.aws_kinds import KINDS
+from lakeferry.inventory.known import Answer, Looker, read_known
 from lakeferry.inventory.ownership import GIVEN_UP
 from lakeferry.output import Reporter
 from lambdas import contract
 from lambdas.shared.aws import error_code
+from lambdas.shared.errors import LakeferryError
 
 #: Kinds that hold data. They are kept if their stack was deployed with on_destroy = "keep".
 _DATA: Final = tuple(kind.name for kind in KINDS if kind.is_data)
@@ -229,13 +231,16 @@ class _StackDeletion:
     def run(self, *, force: bool = False) -> list[str]:
         """Delete those that still exist, and return the reasons why one could not be deleted. Raises CommandFailed.
 
-        With `force`, CloudFormation skips the resources that it can't delete.
+        With `force`, CloudFormation skips the resources that it can't delete. It would skip an object at a vendor without a
+        trace, so that needs a proof that the object doesn't exist any more.
         """
         reasons: list[str] = []
         for id in self.ids:
             with translate_aws_errors(f"deleting stack {id.split('/')[1] if '/' in id else id}"):
-                if stack := stacks.describe(self.ctx, id):
-                    reasons += self._delete(stack, force=force and stack.status == "DELETE_FAILED")
+                if stack := stacks.describe(self.ctx, id, with_resources=force):
+                    unproved = _unproved(self.ctx, stack) if force and stack.status == "DELETE_FAILED" else []
+                    reasons += unproved
+                    reasons += self._delete(stack, force=force and stack.status == "DELETE_FAILED" and not unproved)
         return reasons
 
     def _delete(self, stack: Stack, *, force: bool) -> Iterator[str]:
@@ -273,6 +278,23 @@ class _StackDeletion:
                 if clock.time() - answered > _SILENCE:
                     raise
             clock.sleep(_POLL)
+
+
+def _unproved(ctx: DeploymentContext, stack: Stack) -> list[str]:
+    """Return why each object at a vendor may exist that the stack couldn't delete."""
+    try:
+        known_resources = [known for known in read_known(ctx, stack) if known.status != stacks.DELETED]
+    except LakeferryError as error:
+        return [f"{stack.name}: the states of its objects can't be read: {error.what}"]
+    looker = Looker(ctx, deleting=True)
+    reasons = []
+    for known in known_resources:
+        existence = looker.look(known)
+        if existence.answer not in (Answer.ABSENT, Answer.FOREIGN):
+            why = existence.why if existence.answer is Answer.UNKNOWN else "it still exists"
+            forget = f"`lakeferry forget {stack.name} {known.identity.logical_id}`"
+            reasons.append(f"{stack.name}: {known.identity.logical_id} is not skipped: {why}. If it is gone: {forget}")
+    return reasons
 
 
 def _reasons(client: Any, stack: Stack) -> Iterator[str]:

@@ -112,6 +112,8 @@ class Looker:
     """Asks the vendors whether objects exist. It changes nothing. Each vendor's client is opened once."""
 
     ctx: DeploymentContext
+    #: Ask as a delete does: what is left of an object counts, and nothing that only a stack in use needs.
+    deleting: bool = False
 
     @cached_property
     def _confluent(self) -> Confluent:
@@ -164,6 +166,7 @@ class Looker:
             secrets=self.ctx.secrets,
             clock=self.ctx.clock,
             notes=dict(state.facts.notes),
+            deleting=self.deleting,
             resource_uid=request.resource_uid(known.stack.id, known.identity.logical_id),
         )
 

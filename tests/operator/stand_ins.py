@@ -214,6 +214,8 @@ class Stacks:
         custom = {
             f"Custom{number}": {
                 "Type": type,
+                # As the functions refer to the table of their states, it is deleted after the objects.
+                **({"DependsOn": "States"} if "States" in (resources or {}) else {}),
                 "Properties": {
                     "ServiceToken": {"Fn::GetAtt": ["Answers", "Arn"]},
                     "id": id,

@@ -8,7 +8,7 @@ import attrs
 import boto3
 import pytest
 from botocore.exceptions import WaiterError
-from leftovers import QUEUE, plant_at_vendors, plant_in_aws
+from leftovers import LEDGER, QUEUE, plant_at_vendors, plant_in_aws
 from resource_environment import ManualClock
 from stand_ins import Planter, Stacks, show_bodies
 from waiting import PATIENCE, until
@@ -68,7 +68,7 @@ def test_left_overs_in_all_systems_are_removed_and_nothing_else(stand_ins, ctx, 
     plant_in_aws(other)
     plant_at_vendors(Planter(other))
     theirs = inventory.collect(other)
-    foreign = plant.make("environment", "Environment", name=f"{plant.name('environment', 'Environment')[:-8]}{'0' * 8}")
+    foreign = plant.make("environment", "Environment", called=f"{plant.name('environment', 'Environment')[:-8]}{'0' * 8}")
     prefix = ctx.deployment.prefix
     boto3.client("s3").create_bucket(Bucket=f"{prefix}-data-backup", CreateBucketConfiguration={"LocationConstraint": ctx.region})
     warehouse = f"{prefix.upper().replace('-', '_')}_EU_WEST_1_WAREHOUSE_12345678"
@@ -90,15 +90,33 @@ def test_a_second_destroy_has_nothing_to_do(ctx, plant):
     assert run(ctx).removed == []
 
 
-def test_a_stack_that_cannot_be_deleted_is_given_up_and_its_objects_are_removed(ctx, plant, stacks):
+def failing_stack(ctx, plant, stacks, *, with_state=True):
+    """Make a stack whose environment can't be deleted by its function. Return the stack's name and the environment's id."""
     physical = "lf1:environment:Environment:0"
-    stack = stacks.make("confluent", {"Queue": QUEUE}, known=[physical], refuses=[physical])
+    stack = stacks.make("confluent", {"States": LEDGER}, known=[physical], refuses=[physical])
     environment = plant.make("environment", "Environment")
+    if with_state:
+        stacks.remember(stack, physical, environment, {})
     assert stacks.delete(stack) == "DELETE_FAILED"
+    return stack, environment
+
+
+def test_a_stack_that_cannot_be_deleted_is_given_up_and_its_objects_are_removed(ctx, plant, stacks):
+    stack, environment = failing_stack(ctx, plant, stacks)
     done = run(ctx)
     assert environment in [item.id for item in done.removed]
     assert inventory.problems(done.items) == []
     assert stack in done.seconds
+
+
+def test_an_object_that_is_not_proved_gone_is_not_skipped(ctx, plant, stacks):
+    stack, _ = failing_stack(ctx, plant, stacks, with_state=False)
+    with pytest.raises(CommandFailed) as failed:
+        destroyed(ctx)
+    assert (failed.value.code, f"stack {stack}" in failed.value.message) == ("LEFT-OVER", True)
+    reasons = failed.value.details["reasons"]
+    assert any(f"`lakeferry forget {stack} Environment`" in reason for reason in reasons)
+    assert described(stack)["StackStatus"] == "DELETE_FAILED"
 
 
 def test_data_of_no_stack_is_kept_if_the_file_says_so(stand_ins):
@@ -357,7 +375,7 @@ def test_a_temporary_refusal_is_retried(ctx, plant, broken, stand_ins):
 
 
 def test_our_objects_in_a_shared_environment_are_removed_and_it_is_kept(stand_ins):
-    theirs = Planter(stand_ins.deployment()).make("environment", "Environment", name="the-platform-teams")
+    theirs = Planter(stand_ins.deployment()).make("environment", "Environment", called="the-platform-teams")
     ctx = stand_ins.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
     plant = Planter(ctx)
     plant_tables(plant, theirs)
@@ -371,7 +389,7 @@ def test_our_objects_in_a_shared_environment_are_removed_and_it_is_kept(stand_in
 
 @pytest.mark.slow
 def test_subjects_in_a_shared_environment_are_kept_and_named(stand_ins):
-    theirs = Planter(stand_ins.deployment()).make("environment", "Environment", name="the-platform-teams")
+    theirs = Planter(stand_ins.deployment()).make("environment", "Environment", called="the-platform-teams")
     ctx = stand_ins.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
     Stacks(ctx).make("confluent", {"Queue": QUEUE})
     plant = Planter(ctx)
@@ -396,7 +414,7 @@ def test_subjects_in_a_shared_environment_are_kept_and_named(stand_ins):
 
 @pytest.mark.slow
 def test_keys_are_kept_until_every_object_could_be_listed(stand_ins, broken):
-    theirs = Planter(stand_ins.deployment()).make("environment", "Environment", name="the-platform-teams")
+    theirs = Planter(stand_ins.deployment()).make("environment", "Environment", called="the-platform-teams")
     ctx = stand_ins.deployment(confluent=f'environment_id = "{theirs}"\nenvironment_name = "the-platform-teams"')
     plant_tables(Planter(ctx), theirs)
     broken(CONFLUENT, path="/tableflow/v1/*", status=403, shape="json", code="403")
