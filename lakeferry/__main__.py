@@ -21,6 +21,7 @@ from lakeferry.cli import (
     doctor,
     explain,
     export,
+    forget,
     init,
     inventory,
     logs,
@@ -35,7 +36,7 @@ from lakeferry.cli import (
 #: In the order in which `lakeferry --help` lists them.
 _COMMANDS = (
     *(demo, rehearse, init, secrets, doctor, plan, deploy, status, rotate, logs),
-    *(cost, export, query, inventory, diagram, explain, destroy),
+    *(cost, export, query, inventory, diagram, explain, forget, destroy),
 )
 #: How a CI service, `timeout` and the end of a terminal stop a command.
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)

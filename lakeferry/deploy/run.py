@@ -23,6 +23,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
 from lakeferry.health.drift import Drift
 from lakeferry.inventory import Verdict
+from lakeferry.inventory.known import require_same_tenants
 from lakeferry.local import lock, target
 from lakeferry.output import Output, format_duration
 from lakeferry.plan import build, render
@@ -40,6 +41,7 @@ def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -
     with _only_one(stage), open_judged_context(stage) as ctx:
         with output.step("Checking prerequisites"):
             checks.require(ctx)
+            _require_same_tenants(ctx)
         log = target.STATE / f"deploy-{stage}.log"
         log.write_text("", encoding="utf-8")
         with cdk_cli.templates_of(ctx, log) as cdk:
@@ -61,6 +63,13 @@ def _only_one(stage: str) -> AbstractContextManager[None]:
     if not validation.is_stage(stage):  # no name of a file; the caller reports it
         return nullcontext()
     return lock.only_one(target.STATE / f"deploy-{stage}.lock", in_use)
+
+
+def _require_same_tenants(ctx: DeploymentContext) -> None:
+    """Raises LakeferryError, CommandFailed."""
+    with translate_aws_errors("reading the stacks"):
+        described = [stacks.describe(ctx, name, with_resources=True) for name in ctx.stacks]
+    require_same_tenants(ctx, [stack for stack in described if stack and stack.is_active])
 
 
 def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from lakeferry.inventory.model import CONFLUENT, Item, Ownership, Verdict, orpha
 from lakeferry.inventory.ownership import VendorNames
 from lambdas.confluent import crn
 from lambdas.confluent.client import Confluent, path, text
+from lambdas.confluent.properties import EnvironmentProps
 from lambdas.shared.errors import Denied, NotFound, Refused, Transient
 from lambdas.shared.redaction import ApiKey
 
@@ -42,11 +43,19 @@ class _Listing:
     names: VendorNames
 
     def items(self) -> Iterator[Item]:
+        yield from self._hidden()
         yield from self._environments()
         yield from self._accounts()
         yield retained("created manually: the deployment creates everything with it").item(
             CONFLUENT, "api_key", "Cloud key", self.vendor.cloud.key.id
         )
+
+    def _hidden(self) -> Iterator[Item]:
+        """Confluent leaves out of its lists what the key's owner may not see, and answers as if there were no more."""
+        try:
+            self.vendor.require_sight(EnvironmentProps())
+        except (Denied, Transient) as unseen:
+            yield unknown(CONFLUENT, "", f"{unseen.row.code}: {unseen.what}")
 
     def _environments(self) -> Iterator[Item]:
         given = self.ctx.deployment.confluent.environment_id

@@ -17,7 +17,7 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import AWS, ORPHAN, STACK, Item, Verdict, removal
 from lakeferry.inventory.aws_kinds import KINDS
-from lakeferry.inventory.known import Answer, Looker, read_known
+from lakeferry.inventory.known import Answer, Looker, read_known, require_same_tenants
 from lakeferry.inventory.ownership import GIVEN_UP
 from lakeferry.output import Reporter
 from lambdas import contract
@@ -136,7 +136,10 @@ def _order(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
 
 
 def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
-    """Raises CommandFailed if the deployment is protected or busy, if its file disagrees, or if a vendor can't be reached."""
+    """Raises CommandFailed if the deployment is protected or busy, if its file disagrees, or if a vendor can't be seen.
+
+    Raises LakeferryError if a login is of another organization or account than the deployed objects.
+    """
     policies = planned.policies
     _require_unprotected(ctx, policies)
     _require_agreement(ctx, planned)
@@ -145,6 +148,7 @@ def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
     unreachable = [item for item in planned.to_keep if item.verdict is Verdict.UNKNOWN and item.system != AWS and not item.kind]
     if unreachable and policies.stacks:
         raise CommandFailed("VENDOR-REFUSED", "; ".join(f"{item.system} {item.why}" for item in unreachable))
+    require_same_tenants(ctx, policies.stacks)
 
 
 def _require_unprotected(ctx: DeploymentContext, policies: DeletionPolicies) -> None:
@@ -201,11 +205,14 @@ def destroy(ctx: DeploymentContext, planned: Planned, *, say: Reporter, report: 
             break
         if round_:
             ctx.clock.sleep(_PAUSE)
+        before = reasons
         outcome = removal.remove(ctx, left, report)
         removed += [item for item in outcome.removed if item not in removed]
         reasons = [f"{item.kind} {item.name}: {why}" for item, why in outcome.stuck]
         reasons += deletion.run(force=round_ > 0)
         if outcome.stuck and not outcome.removed and not has_stacks:
+            break
+        if round_ > 1 and reasons and reasons == before and not outcome.removed:
             break
     last = [_as_orphan(item) if item.id in deletion.ids else item for item in inventory.collect(ctx)]
     return Done(deletion.seconds, removed, last, reasons)

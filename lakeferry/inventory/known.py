@@ -8,7 +8,7 @@ unknown, never absent.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
@@ -89,6 +89,18 @@ def read_known(ctx: DeploymentContext, stack: Stack) -> list[KnownResource]:
     ]
 
 
+def require_same_tenants(ctx: DeploymentContext, standing: Iterable[Stack]) -> None:
+    """Raise LakeferryError if a login is of another organization or account than the objects of the stacks.
+
+    Such a login sees none of them: a deployment would change nothing and look well, and a deletion would find nothing left.
+    Raises CommandFailed.
+    """
+    looker = Looker(ctx)
+    for stack in standing:
+        for known in read_known(ctx, stack):
+            looker.require_tenant(known)
+
+
 def custom(stack: Stack) -> Iterator[tuple[StackResource, Identity]]:
     """Yield the stack's resources that are objects at a vendor."""
     for resource in stack.resources:
@@ -138,10 +150,21 @@ class Looker:
         except LakeferryError as error:
             return Existence(Answer.UNKNOWN, f"{error.row.code}: {error.what}", refused=isinstance(error, Denied))
 
+    def require_tenant(self, known: KnownResource) -> None:
+        """Raise LakeferryError if the login is of another organization or account than the object's. Raises CommandFailed."""
+        tenant = known.state.facts.tenant if known.state else ""
+        vendor = self._vendor(known)
+        if tenant and vendor.tenant != tenant:
+            raise vendor.wrong_tenant(tenant)
+
+    def _vendor(self, known: KnownResource) -> Confluent | Snowflake:
+        return self._confluent if known.vendor == registry.CONFLUENT else self._snowflake
+
     def _look(self, known: KnownResource, state: ResourceState, spec: Properties[Any]) -> Existence:
         """Raises CommandFailed, LakeferryError."""
         handler = registry.find(known.identity.kind).handler
         context = self._context(known, state)
+        self.require_tenant(known)
         try:
             ids = handler.find_existing(context, spec, state.facts.object_id or state.facts.lost_id)
         except ParentMissing as missing:
@@ -154,14 +177,17 @@ class Looker:
                 raise
             return Existence(Answer.FOREIGN, refused.what)
         if not ids:
-            renamed = self._renamed(known.identity.kind, state)
-            return Existence(Answer.RENAMED, renamed) if renamed else Existence(Answer.ABSENT)
+            if renamed := self._renamed(known.identity.kind, state):
+                return Existence(Answer.RENAMED, renamed)
+            if not (state.facts.deleted or getattr(handler, "ABSENCE_IS_SHOWN", False)):
+                context.vendor.require_sight(spec)
+            return Existence(Answer.ABSENT)
         stopped = self._stopped(known.identity.kind, state.name, spec, ids[0])
         return Existence(Answer.STOPPED, stopped) if stopped else Existence(Answer.THERE)
 
     def _context(self, known: KnownResource, state: ResourceState) -> Context[Any]:
         return Context(
-            vendor=self._confluent if known.vendor == registry.CONFLUENT else self._snowflake,
+            vendor=self._vendor(known),
             name=state.name,
             secrets=self.ctx.secrets,
             clock=self.ctx.clock,

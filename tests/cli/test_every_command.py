@@ -50,6 +50,7 @@ ROWS = {
     "secrets set": Row("confluent --generate", "USAGE", 2),
     "cost": Row("--stage nosuch", "DEPLOYMENT-FILE", 2, "--stage prod"),
     "diagram": Row("--assembly none", "NO-TEMPLATES", 3),
+    "forget": Row("lakeferry-nosuch-confluent Environment --stage nosuch", "DEPLOYMENT-FILE", 2),
     "inventory": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "destroy": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
     "rehearse": Row("--stage nosuch", "DEPLOYMENT-FILE", 2),
