@@ -92,6 +92,9 @@ def run(output: Output, ctx: DeploymentContext, *, confirmed: str | None, plan_o
     document = {**about, "to_delete": [], "to_keep": [], "stacks": done.seconds, "removed": removed, "items": left}
     inventory.require_nothing_left(done.items, {**document, "reasons": done.reasons})
     output.print(f"Nothing is left of {ctx.deployment.prefix} except the objects listed above, each with its reason")
+    if ctx.deployment.snowflake:
+        role = ctx.deployment.snowflake.role
+        output.print(f"Snowflake shows role {role} only what it owns: an object that another role got would not be listed")
     return document
 
 

@@ -27,11 +27,11 @@ _SYSTEMS: Final = {registry.CONFLUENT: CONFLUENT, registry.SNOWFLAKE: SNOWFLAKE}
 #: What a new object doesn't bring back, by resource type.
 _LOST: Final = {
     "topic": "empty: its records and the offsets of its consumers are lost",
-    "schema": "with its latest version only: records that were written with an earlier one may not be readable",
-    "tableflow_topic": "and its table begins with the oldest record that the topic still has",
-    "connector": "and it begins anew",
-    "flink_statement": "without its state: it reads its inputs from the beginning",
-    "service_account": "with another id: its keys and roles are replaced too, and grants of your own to it are lost",
+    "schema": "there with its latest version only: records that were written with an earlier one may not be readable",
+    "tableflow_topic": "new with its table, which begins with the oldest record that the topic still has",
+    "connector": "at its beginning again",
+    "flink_statement": "there without its state: it reads its inputs from the beginning",
+    "service_account": "known by another id: its keys and roles are replaced too, and grants of your own to it are lost",
     "snowflake_database": "empty. `UNDROP DATABASE` in Snowflake, before a repair, brings it back with everything in it",
     "snowflake_schema": "empty. `UNDROP SCHEMA` in Snowflake, before a repair, brings it back with everything in it",
     "snowflake_iceberg_table": "without streams on it and grants of your own",
@@ -166,8 +166,10 @@ def _of_object(known: KnownResource, existence: Existence, deleted_keys: list[st
 
 def _unknown(known: KnownResource, existence: Existence, about: Drift, deleted_keys: list[str]) -> Drift:
     unknown = attrs.evolve(about, status=Verdict.UNKNOWN)
-    if existence.is_old:
-        return attrs.evolve(unknown, stack=known.stack.name)
+    if existence.can_repair:
+        lost = _LOST.get(known.identity.kind)
+        details = f"{existence.why}; a new one is {lost}" if lost else existence.why
+        return attrs.evolve(unknown, details=details, stack=known.stack.name)
     if existence.refused and deleted_keys:
         commands = ", ".join(f"`lakeferry rotate {name} --now`" for name in deleted_keys)
         why = f"{existence.why}. A key was deleted at the vendor; replace it first: {commands}"
@@ -179,7 +181,7 @@ def _how_to_repair(known: KnownResource) -> str:
     if known.identity.kind == "api_key":
         return f"`lakeferry rotate {_secret_name(known)} --now` puts a new one into its secret"
     lost = _LOST.get(known.identity.kind)
-    return f"{_REPAIR}, {lost}" if lost else _REPAIR
+    return f"{_REPAIR}: a new one is {lost}" if lost else _REPAIR
 
 
 def _named(known: KnownResource) -> str:

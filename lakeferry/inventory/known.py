@@ -31,6 +31,8 @@ from lambdas.snowflake.client import Snowflake
 
 _TABLE: Final = "AWS::DynamoDB::Table"
 _OLD_STATE: Final = "an earlier release wrote its state, which doesn't say where it is; `lakeferry deploy --repair` checks it"
+_IF_FREE: Final = "`lakeferry deploy --repair` creates it if its name is free"
+_UNSEEN: Final = "-UNSEEN"
 #: In the codes of errors about an object that somebody else created.
 _FOREIGN: Final = "-FOREIGN"
 _NO_STATE: Final = "the functions' table has no state of it"
@@ -54,13 +56,13 @@ class Answer(StrEnum):
 class Existence:
     """`why` says why it is unknown, in which state it is, or its new name.
 
-    `refused`: a key that the check needs was refused. `is_old`: an earlier release wrote the state.
+    `refused`: a key that the check needs was refused. `can_repair`: an update checks the object, and creates it if it is gone.
     """
 
     answer: Answer
     why: str = ""
     refused: bool = False
-    is_old: bool = False
+    can_repair: bool = False
 
 
 @attrs.frozen
@@ -139,7 +141,7 @@ class Looker:
         if known.state is None:
             return Existence(Answer.UNKNOWN, _NO_STATE)
         if not known.state.given:
-            return Existence(Answer.UNKNOWN, _OLD_STATE, is_old=True)
+            return Existence(Answer.UNKNOWN, _OLD_STATE, can_repair=True)
         try:
             spec = parse(registry.find(known.identity.kind).handler.PROPERTIES, known.state.given, strict=False)
             return self._look(known, known.state, spec)
@@ -171,7 +173,10 @@ class Looker:
             return Existence(Answer.ABSENT, missing.what)
         except (Denied, NotFound):
             # For a delete, a resource type returns nothing if the container is gone, and raises the same error again if it isn't.
-            ids = handler.find_existing(attrs.evolve(context, deleting=True), spec, state.facts.object_id)
+            try:
+                ids = handler.find_existing(attrs.evolve(context, deleting=True), spec, state.facts.object_id)
+            except (Denied, NotFound) as unseen:
+                return self._hidden(known, unseen)
         except Refused as refused:
             if _FOREIGN not in refused.row.code:
                 raise
@@ -179,11 +184,29 @@ class Looker:
         if not ids:
             if renamed := self._renamed(known.identity.kind, state):
                 return Existence(Answer.RENAMED, renamed)
-            if not (state.facts.deleted or getattr(handler, "ABSENCE_IS_SHOWN", False)):
-                context.vendor.require_sight(spec)
-            return Existence(Answer.ABSENT)
+            is_shown = state.facts.deleted or getattr(handler, "ABSENCE_IS_SHOWN", False)
+            return Existence(Answer.ABSENT) if is_shown else self._unshown(known, spec)
         stopped = self._stopped(known.identity.kind, state.name, spec, ids[0])
         return Existence(Answer.STOPPED, stopped) if stopped else Existence(Answer.THERE)
+
+    def _unshown(self, known: KnownResource, spec: Properties[Any]) -> Existence:
+        """Return the answer for an object that was not found and may be hidden. Raises LakeferryError.
+
+        If names are unique, a repair is safe: the vendor refuses to create an object whose name a hidden one has.
+        """
+        vendor = self._vendor(known)
+        try:
+            vendor.require_sight(spec)
+        except Denied as unseen:
+            return self._hidden(known, unseen)
+        return Existence(Answer.ABSENT)
+
+    def _hidden(self, known: KnownResource, error: LakeferryError) -> Existence:
+        """Return the answer for an object that the login may not be allowed to see. Raises the error if that is no reason."""
+        is_hidden = isinstance(error, NotFound) or error.row.code.endswith(_UNSEEN)
+        if self.deleting or not is_hidden or not self._vendor(known).NAMES_ARE_UNIQUE:
+            raise error
+        return Existence(Answer.UNKNOWN, f"{error.row.code}: {error.what}. {_IF_FREE}", can_repair=True)
 
     def _context(self, known: KnownResource, state: ResourceState) -> Context[Any]:
         return Context(

@@ -9,12 +9,10 @@ import attrs
 
 from deployments.model import Snowflake as Wanted
 from lakeferry.deployment.context import DeploymentContext
-from lakeferry.inventory.model import SNOWFLAKE, Item, Ownership, orphaned, retained, unknown
+from lakeferry.inventory.model import SNOWFLAKE, Item, Ownership, orphaned, retained
 from lakeferry.inventory.ownership import VendorNames
-from lambdas.shared.errors import Denied, Transient
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Row, Snowflake
-from lambdas.snowflake.properties import DatabaseProps
 from lambdas.snowflake.resources import trust
 
 #: The kinds and the statements that list them, containers before their contents.
@@ -38,7 +36,7 @@ def list_items(ctx: DeploymentContext, names: VendorNames) -> list[Item]:
     wanted = ctx.deployment.snowflake
     assert wanted is not None
     listing = _Listing(ctx.snowflake(), names, ctx.role_arn("snowflake"))
-    return [*listing.hidden(), *listing.items(), *listing.deployer(wanted)]
+    return [*listing.items(), *listing.deployer(wanted)]
 
 
 @attrs.frozen
@@ -48,13 +46,6 @@ class _Listing:
     vendor: Snowflake
     names: VendorNames
     role_arn: str
-
-    def hidden(self) -> Iterator[Item]:
-        """SHOW leaves out what the role has no privilege on, and answers as if there were no more."""
-        try:
-            self.vendor.require_sight(DatabaseProps())
-        except (Denied, Transient) as unseen:
-            yield unknown(SNOWFLAKE, "", f"{unseen.row.code}: {unseen.what}")
 
     def items(self) -> Iterator[Item]:
         databases: dict[str, Ownership] = {}
