@@ -1,0 +1,140 @@
+"""Commands with a login that doesn't see the deployment's objects: of a role that ended, or of another organization."""
+
+from __future__ import annotations
+
+import json
+
+import boto3
+import pytest
+import requests
+from leftovers import LEDGER
+
+from lakeferry import inventory
+from lakeferry.cli import destroy as destroy_command
+from lakeferry.deploy import run
+from lakeferry.errors import CommandFailed
+from lakeferry.health import drift
+from lakeferry.inventory import CONFLUENT, Verdict, forget
+from lakeferry.output import Output
+from lambdas.shared.errors import LakeferryError
+
+ENVIRONMENT = "lf1:environment:Environment:0"
+
+
+def call(stand_ins, method, path, body=None):
+    key = stand_ins.cloud.credentials
+    login = (key["cloud_api_key"], key["cloud_api_secret"])
+    answer = requests.request(method, stand_ins.cloud.url + path, json=body, auth=login, timeout=20)
+    answer.raise_for_status()
+    return answer.json() if answer.content else {}
+
+
+def log_in(ctx, key_id, secret):
+    value = json.dumps({"apiKey": key_id, "apiSecret": secret})
+    boto3.client("secretsmanager").put_secret_value(SecretId=ctx.deployment.confluent.cloud_key_secret, SecretString=value)
+
+
+@pytest.fixture
+def environment(stand_ins, ctx, plant, stacks):
+    """Deploy an environment, and return its id."""
+    stack = stacks.make("confluent", {"States": LEDGER}, known=[ENVIRONMENT])
+    id = plant.make("environment", "Environment")
+    stacks.remember(stack, ENVIRONMENT, id, {}, tenant=ctx.confluent().tenant)
+    return id
+
+
+def narrow(stand_ins, ctx):
+    """Log in with a key whose owner has no role any more."""
+    account = call(stand_ins, "POST", "/iam/v2/service-accounts", {"display_name": ctx.deployment.prefix})["id"]
+    spec = {"display_name": "k", "owner": {"id": account, "kind": "ServiceAccount"}}
+    key = call(stand_ins, "POST", "/iam/v2/api-keys", {"spec": spec})
+    stand_ins.clock.sleep(900)
+    log_in(ctx, key["id"], key["spec"]["secret"])
+
+
+def other_organization(stand_ins, ctx):
+    other = requests.post(f"{stand_ins.cloud.url}/_simulator/organizations", json={}, timeout=20).json()
+    log_in(ctx, other["cloud_api_key"], other["cloud_api_secret"])
+
+
+def destroyed(ctx):
+    return destroy_command.run(Output(quiet=True), ctx, confirmed="test", plan_only=False)
+
+
+def exists(stand_ins, environment):
+    return environment in [found["id"] for found in call(stand_ins, "GET", "/org/v2/environments?page_size=99")["data"]]
+
+
+def test_a_login_without_a_role_destroys_nothing_and_says_so(stand_ins, ctx, stacks, environment):
+    narrow(stand_ins, ctx)
+    assert [item.verdict for item in inventory.collect(ctx) if item.system == CONFLUENT and not item.kind] == [Verdict.UNKNOWN]
+    with pytest.raises(CommandFailed, match="CFL-UNSEEN"):
+        destroyed(ctx)
+    assert stacks.client.describe_stacks(StackName=f"{ctx.deployment.prefix}-confluent")["Stacks"]
+    assert exists(stand_ins, environment)
+
+
+def test_after_its_stacks_are_gone_a_login_without_a_role_does_not_say_that_nothing_is_left(stand_ins, ctx, plant):
+    environment = plant.make("environment", "Environment")
+    narrow(stand_ins, ctx)
+    with pytest.raises(CommandFailed) as failed:
+        destroyed(ctx)
+    assert (failed.value.code, "CFL-UNSEEN" in failed.value.message) == ("INCOMPLETE", True)
+    assert exists(stand_ins, environment)
+
+
+def test_what_a_login_without_a_role_does_not_see_is_not_missing(stand_ins, ctx, environment):
+    assert drift.missing(ctx) == []
+    narrow(stand_ins, ctx)
+    (found,) = drift.missing(ctx)
+    assert (found.status, found.stack, "CFL-UNSEEN" in found.details) == (Verdict.UNKNOWN, "", True)
+    with pytest.raises(CommandFailed) as failed:
+        run.to_repair(Output(quiet=True), ctx)
+    assert failed.value.code == "INCOMPLETE"
+
+
+def test_a_login_of_another_organization_is_refused(stand_ins, ctx, environment):
+    other_organization(stand_ins, ctx)
+    with pytest.raises(LakeferryError, match="CFL-OTHER-ORGANIZATION"):
+        destroyed(ctx)
+    (found,) = drift.missing(ctx)
+    assert (found.status, "CFL-OTHER-ORGANIZATION" in found.details) == (Verdict.UNKNOWN, True)
+    assert exists(stand_ins, environment)
+
+
+def stack_of(ctx):
+    return f"{ctx.deployment.prefix}-confluent"
+
+
+def test_an_object_that_exists_is_not_forgotten(ctx, environment):
+    with pytest.raises(CommandFailed) as failed:
+        forget.find(ctx, stack_of(ctx), "Environment")
+    assert (failed.value.code, environment in failed.value.message) == ("FORGET-EXISTS", True)
+
+
+def test_an_object_that_cannot_be_seen_is_forgotten_by_name(stand_ins, ctx, environment):
+    tenant = ctx.confluent().tenant
+    narrow(stand_ins, ctx)
+    found = forget.find(ctx, stack_of(ctx), "Environment")
+    assert str(found) == f"environment {environment} in {tenant}"
+    note = forget.forget(ctx, found, "the platform team deleted it")
+    again = forget.find(ctx, stack_of(ctx), "Environment").known.state
+    assert again.facts.forgotten == note
+    assert (again.facts.object_id, again.facts.tenant) == (environment, tenant)
+    assert note.endswith(": the platform team deleted it")
+
+
+@pytest.mark.parametrize(("stack", "logical_id"), [("of-somebody-else", "Environment"), ("", "Nosuch")])
+def test_only_an_object_of_this_deployment_is_forgotten(ctx, environment, stack, logical_id):
+    with pytest.raises(CommandFailed) as failed:
+        forget.find(ctx, stack or stack_of(ctx), logical_id)
+    assert failed.value.code == "FORGET-UNKNOWN"
+
+
+def test_an_object_is_not_forgotten_while_a_function_works_on_it(stand_ins, ctx, environment):
+    narrow(stand_ins, ctx)
+    found = forget.find(ctx, stack_of(ctx), "Environment")
+    key = f"{found.known.stack.id}|{ENVIRONMENT}"
+    found.states.lease(key, "planted", "a function", ctx.clock.time() + 60)
+    with pytest.raises(CommandFailed, match="a function works on environment"):
+        forget.forget(ctx, found, "gone")
