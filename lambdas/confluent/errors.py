@@ -39,12 +39,23 @@ CONFLICT: Final = ErrorRow(
 )
 FOREIGN_SUBJECT: Final = ErrorRow(
     "CFL-FOREIGN-SUBJECT",
-    "Rename the topic, or delete the subject if nobody needs it, and deploy again. Lakeferry neither changes nor deletes it.",
+    "Rename the topic in the deployment file. Or, if the subject is this deployment's own from an earlier time, add "
+    'adopt = ["subject"] to the topic. Then deploy again. Until then, Lakeferry neither changes nor deletes it.',
 )
 FOREIGN_TOPIC: Final = ErrorRow(
     "CFL-FOREIGN-TOPIC",
-    "Choose another name in the deployment file, or delete the topic if nobody needs its records, and deploy again. Lakeferry "
-    "neither changes nor deletes it.",
+    "Choose another name in the deployment file. Or, if the topic is this deployment's own from an earlier time, add "
+    'adopt = ["topic"] to it there: its records are then deleted with it. Then deploy again. Until then, Lakeferry neither '
+    "changes nor deletes it.",
+)
+FOREIGN_TABLEFLOW: Final = ErrorRow(
+    "CFL-FOREIGN-TABLEFLOW",
+    "Remove [topics.tableflow] from the topic. Or, if this deployment enabled it at an earlier time, add "
+    'adopt = ["tableflow"] to the topic. Then deploy again. Until then, Lakeferry neither changes nor disables it.',
+)
+FOREIGN_CATALOG: Final = ErrorRow(
+    "CFL-FOREIGN-CATALOG",
+    "Delete the integration in the Confluent Cloud console if nobody needs its tables in Glue, and deploy again. Lakeferry neither changes nor deletes it.",
 )
 SCHEMA_INCOMPATIBLE: Final = ErrorRow(
     "CFL-SCHEMA-INCOMPATIBLE",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from lambdas.confluent.client import Confluent, text
+from lambdas.confluent import errors as confluent_errors
+from lambdas.confluent.client import Confluent, get_path, text
 from lambdas.shared import errors
-from lambdas.shared.errors import Denied, NotFound, ParentMissing, ResourceMissing
+from lambdas.shared.errors import Denied, LakeferryError, NotFound, ParentMissing, ResourceMissing
 from lambdas.shared.resource import Context
 
 Ctx: TypeAlias = Context[Confluent]
@@ -41,3 +42,13 @@ def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Call
         if context.deleting and container_is_gone():
             return []
         raise
+
+
+def require_unprotected(context: Ctx, environment_id: str, cluster_id: str, why: str) -> None:
+    """Raise LakeferryError if the cluster has deletion protection, unless the stack is rolling back what it has just created.
+
+    Confluent protects the cluster only; CloudFormation deletes what is in it before it reaches the cluster.
+    """
+    cluster = context.vendor.cluster(environment_id, cluster_id)
+    if get_path(cluster, "spec", "deletion_protection") is True and not context.rolling_back():
+        raise LakeferryError(confluent_errors.DELETION_PROTECTED, f"Kafka cluster {cluster_id} is protected, and {why}")

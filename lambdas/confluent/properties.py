@@ -195,6 +195,10 @@ class TopicProps(Properties[TopicOutputs]):
     topic: str = prop("The topic's name.")
     partitions: int = prop("Number of partitions. It can be raised; a lower one is refused.", default=6)
     config: dict[str, str] = prop("Settings of the topic, such as retention.ms. Others have Confluent's defaults.", default=dict)
+    adopt: bool = prop(
+        "Whether an existing topic is taken over. It is then the resource's own: deleting the resource deletes its records.",
+        default=False,
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if self.partitions < 1:
@@ -370,6 +374,10 @@ class TableflowTopicProps(Properties[TableflowTopicOutputs]):
     error_log_topic: str = prop("The topic for these records, for LOG.", default="error_log")
     metadata_columns: str = prop("Naming scheme of metadata columns.", default="DEFAULT", one_of=("DEFAULT", "PORTABLE"))
     await_catalog: bool = prop("Whether to wait until every catalog shows the table.", default=False)
+    adopt: bool = prop(
+        "Whether Tableflow that is enabled already is taken over. It is then the resource's own, and deleting disables it.",
+        default=False,
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for name in ("bucket", "provider_integration_id"):

@@ -178,6 +178,8 @@ class Lifecycle:
             deleting=deleting,
             resource_uid=resource_uid(request.stack_id, request.logical_id),
             rolling_back=lambda: self.stacks.is_rolling_back(request.stack_id),
+            claim=lease.claim,
+            is_owned=lambda: lease.state.facts.owned,
         )
         return Reconciler(registered.handler, context, parse(registered.handler.PROPERTIES, request.given, strict=False), lease)
 

@@ -211,6 +211,7 @@ class Reconciler:
             return None
         self._facts.object_id, self._facts.lost_id = object_ids[0], None
         self._facts.attempted, self._facts.absent_since = False, None
+        self._facts.owned = True
         return object_ids[0]
 
     def _create(self) -> str:
@@ -220,16 +221,19 @@ class Reconciler:
         self._rule_out_lost_create()
         facts.tenant, facts.creator = vendor.tenant, vendor.creator
         facts.deleted = False
+        was_owned = facts.owned
         facts.attempted, facts.lost_id, facts.creates = True, None, facts.creates + 1
         self.lease.save()
         try:
             facts.object_id = self.handler.create(self.context, self.spec)
         except LakeferryError as error:
             facts.attempted = _may_have_created(error)
+            if not _may_have_happened(error):
+                facts.owned = was_owned
             if not facts.attempted and not isinstance(error, RateLimited):
                 facts.creates -= 1
             raise
-        facts.attempted = False
+        facts.attempted, facts.owned = False, True
         self._progress.applied = True
         self.lease.save()
         return facts.object_id
@@ -244,11 +248,14 @@ class Reconciler:
         if self._now - facts.absent_since < ABSENCE_GAP:
             raise StillSearching(errors.VANISHED, "searching once more for the object")
         facts.attempted, facts.absent_since = False, None
+        facts.owned = False
 
     def _forget(self) -> None:
         """Forget the id of a missing object. Unless Lakeferry itself deleted the object, keep the id for the next search."""
         self._facts.lost_id = None if self._progress.removing else self._facts.object_id
         self._facts.object_id = None
+        if self._progress.removing:
+            self._facts.owned = False
         self._progress.applied = self._progress.removing = False
 
     def _remove(self, needed: NeedsReplacement) -> None:

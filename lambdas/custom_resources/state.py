@@ -24,7 +24,7 @@ from lambdas.custom_resources.request import DELETE, UPDATE, Request, Stacks
 from lambdas.shared import errors
 from lambdas.shared.aws import aws_call, error_code
 from lambdas.shared.clock import Clock
-from lambdas.shared.errors import InProgress, StaleRequest, Transient
+from lambdas.shared.errors import InProgress, LakeferryError, StaleRequest, Transient
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -83,7 +83,6 @@ class DynamoDocuments:
 #: Seconds for which the item of a deleted object is kept, as a tombstone. Lambda may deliver an event up to six hours late.
 TOMBSTONE_SECONDS: Final = 7 * 86400.0
 _WRITE_ATTEMPTS: Final = 20
-_CONVERTER: Final = Converter()
 
 
 @attrs.define
@@ -93,6 +92,8 @@ class KnownObject:
     `tenant` is the vendor's organization or account in which the object is, `creator` the login that created it, as the vendor's
     client names them; both are empty in a state that an earlier release wrote. `deleted`: a delete of the object was sent
     by a login that saw it, and not refused. `forgotten`: when and why a person declared that the object is gone.
+    `owned`: the object is this resource's if it exists, because a create that may have made it was sent. It is never concluded
+    from a search that found nothing: somebody else may create an object of that name after it.
     """
 
     object_id: str | None = None
@@ -102,6 +103,7 @@ class KnownObject:
     attempted: bool = False
     deleted: bool = False
     forgotten: str = ""
+    owned: bool = False
     absent_since: float | None = None
     creates: int = 0
     notes: dict[str, str] = attrs.field(factory=dict)
@@ -114,9 +116,20 @@ class KnownObject:
     def forget(self) -> None:
         """Forget the object. Its tenant is forgotten too: the next object may be in another one."""
         self.object_id = self.lost_id = self.absent_since = None
-        self.attempted = self.deleted = False
+        self.attempted = self.deleted = self.owned = False
         self.tenant = self.creator = self.forgotten = ""
         self.notes.clear()
+
+
+def _read_known(document: dict[str, Any], _: type) -> KnownObject:
+    """Return the facts. A release before `owned` stored an id only of an object that its resource had created."""
+    was_created = any(document.get(name) for name in ("object_id", "lost_id", "attempted"))
+    return _PLAIN.structure({"owned": was_created, **document}, KnownObject)
+
+
+_PLAIN: Final = Converter()
+_CONVERTER: Final = Converter()
+_CONVERTER.register_structure_hook(KnownObject, _read_known)
 
 
 @attrs.define
@@ -203,6 +216,16 @@ class Lease:
     def save(self) -> None:
         """Save the state. Raises StaleRequest if a later request is in force; the object's facts are saved even then."""
         self._write(self.owner)
+
+    def claim(self) -> None:
+        """Save that a create is being sent. Raises what `save` raises; the create must not be sent then."""
+        was_owned = self.state.facts.owned
+        self.state.facts.owned = True
+        try:
+            self.save()
+        except LakeferryError:
+            self.state.facts.owned = was_owned
+            raise
 
     def release(self) -> None:
         self._write("")

@@ -217,7 +217,13 @@ class Session:
             finally:
                 sent.params = {**(params or {}), **(retry_params or {})}
 
-        return self._retry.run(once, repeatable=safe, deadline=self._deadline)
+        try:
+            return self._retry.run(once, repeatable=safe, deadline=self._deadline)
+        except OutOfTime as error:
+            if safe:
+                raise
+            # A call that may not be repeated is sent once: if time ran out before, it was not sent at all.
+            raise NotSent(error.row, error.what) from None
 
     def _once(self, sent: requests.Request, timeouts: Timeouts) -> Response:
         left = self._deadline.left()

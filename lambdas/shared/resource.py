@@ -36,6 +36,10 @@ class Context(Generic[V_co]):
     `previous` are the properties before an update. `deleting` is True for a delete.
     `resource_uid` is a hash that is unique among the resources of all stacks, and stays the same when the resource is replaced.
     `rolling_back` asks CloudFormation whether the stack is being rolled back. Raises Transient, Denied or Refused.
+
+    Some objects have names that the user chose and don't name their owner, so anybody may have created them. Their `create` calls
+    `claim` immediately before it sends the request that creates. From then on `owned` is True, unless the vendor certainly
+    refuses: an object that exists is then the resource's own. An object that isn't owned is never changed, deleted or undone.
     """
 
     vendor: V_co
@@ -47,6 +51,13 @@ class Context(Generic[V_co]):
     deleting: bool = False
     resource_uid: str = ""
     rolling_back: Callable[[], bool] = lambda: False
+    claim: Callable[[], None] = lambda: None
+    is_owned: Callable[[], bool] = lambda: False
+
+    @property
+    def owned(self) -> bool:
+        """Return whether an object that exists is the resource's own."""
+        return self.is_owned()
 
 
 class Vendor(Protocol):

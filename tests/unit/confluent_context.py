@@ -33,7 +33,7 @@ def cloud(server):
     return Confluent(session, clock, ApiKey("CLOUD", Secret("canary-of-the-cloud-key")), server.url)
 
 
-def context(server, *, deleting=False, previous=None, notes=None, **secrets):
+def context(server, *, deleting=False, previous=None, notes=None, owned=False, **secrets):
     """Return a context with the secrets `kafka`, `sr`, `flink`, `tableflow` and `secrets`, and with addresses of `server`."""
     server.answers.setdefault("GET /org/v2/organizations", (200, {"data": [{"id": ORG}]}))
     server.answers.setdefault("GET /org/v2/environments", (200, {"data": []}))
@@ -48,7 +48,7 @@ def context(server, *, deleting=False, previous=None, notes=None, **secrets):
     held = {name: json.dumps(KEY) for name in ("kafka", "sr", "flink", "tableflow")}
     store = SecretStore(MemorySecrets(**held, **secrets))
     notes = {} if notes is None else notes
-    return Context(vendor, NAME, store, vendor.clock, notes, previous, deleting)
+    return Context(vendor, NAME, store, vendor.clock, notes, previous, deleting, is_owned=lambda: owned)
 
 
 def give_role(server, role="OrganizationAdmin", where="", created="2020-01-01T00:00:00Z", owner="sa-deployer"):

@@ -473,7 +473,7 @@ def test_a_soft_deleted_subject_is_still_to_be_deleted(server):
     server.answers["GET /subjects/orders-value/versions"] = lambda sent: (
         (200, [1]) if sent.query["deleted"] == "true" else (404, {"error_code": 40401, "message": "Subject not found."})
     )
-    result = context(server, deleting=True, notes={"subject": "new"})
+    result = context(server, deleting=True, notes={"subject": "new"}, owned=True)
     assert schema.find_existing(result, schema_spec(delete_permanently="true"), None) == ["orders-value"]
     assert schema.find_existing(result, schema_spec(), None) == []
     assert schema.find_existing(context(server), schema_spec(), None) == []

@@ -224,7 +224,7 @@ def test_a_missing_topic_is_reported(server):
 
 
 def test_an_invalid_key_means_gone_only_if_the_cluster_is_gone(server):
-    result = context(server, deleting=True)
+    result = context(server, deleting=True, owned=True)
     server.answers[f"GET {TOPIC}"] = (401, b"<html>")
     with pytest.raises(Exception, match="401"):
         tableflow_topic.find_existing(result, tableflow_spec(), "trades")

@@ -9,7 +9,7 @@ from lambdas.confluent.client import RestClient, get_path, path, require_text, t
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
 from lambdas.confluent.properties import CatalogIntegrationProps, TableflowTopicProps
 from lambdas.shared import errors
-from lambdas.shared.errors import DETAIL_LENGTH, ReplacementRequired, ResourceFailed
+from lambdas.shared.errors import DETAIL_LENGTH, Conflict, Refused, ReplacementRequired, ResourceFailed
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = CatalogIntegrationProps
@@ -22,8 +22,18 @@ InTableflow: TypeAlias = CatalogIntegrationProps | TableflowTopicProps
 
 
 def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
+    """Create it. Raises Refused if the cluster has an integration with Glue that this resource did not create."""
     body = {"spec": {"display_name": context.name, **cluster_ref(spec), "config": _config(spec)}}
-    return require_text(client(context, spec).post(ROUTE, body), "id")
+    tableflow = client(context, spec)
+    try:
+        return require_text(tableflow.post(ROUTE, body), "id")
+    except Conflict:
+        for other in tableflow.pages(ROUTE, **query(spec)):
+            if _is_of_glue(other) and text(other, "spec", "display_name") != context.name:
+                name = f"{text(other, 'id')} ({text(other, 'spec', 'display_name')})"
+                what = f"Kafka cluster {spec.cluster_id} has catalog integration {name} with Glue already, and can have only one"
+                raise Refused(confluent_errors.FOREIGN_CATALOG, what) from None
+        raise
 
 
 def is_ready(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> Outputs | None:
@@ -62,6 +72,10 @@ def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None
         return known_and_named(known, read, listed, context.name, "spec", "display_name")
 
     return in_container(context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look)
+
+
+def _is_of_glue(integration: dict[str, Any]) -> bool:
+    return text(integration, "spec", "config", "kind") == "AwsGlue"
 
 
 def _config(spec: CatalogIntegrationProps) -> dict[str, str]:

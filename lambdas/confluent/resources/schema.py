@@ -1,8 +1,8 @@
 """A subject of Schema Registry: its latest schema and, if wanted, its compatibility level.
 
-A registry may be shared, and a subject doesn't name its owner. So a subject belongs to the resource only if it didn't exist when
-the resource was created; a note in the resource's state records this. For any other subject, the create fails, and the subject
-is never changed or deleted. `adopt` in the template lifts this rule for a registry that nobody else uses.
+A registry may be shared, and a subject doesn't name its owner. So a subject belongs to the resource only if the resource sent a
+create that may have made it, or if the template adopts it. For any other subject, the create fails, and the subject is never
+changed or deleted.
 """
 
 from __future__ import annotations
@@ -19,22 +19,31 @@ from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = SchemaProps
 TIMEOUT_SECONDS: Final = 1800.0
-#: The name of a note that the search before the create sets: "new", or "restored" if the registry still has versions of a deleted
-#: subject, or the subject was adopted. Such versions may belong to somebody else, or be needed to read a topic, so they are never
-#: deleted permanently.
-_CREATED: Final = "subject"
+#: The name of a note: "new", or "restored" if the registry still had versions of a deleted subject when it was created, or the
+#: subject was adopted. Such versions may belong to somebody else, or be needed to read a topic, so they are never deleted
+#: permanently.
+_VERSIONS: Final = "subject"
 
 
 def create(context: Ctx, spec: SchemaProps) -> str:
-    """Register the schema. Registering it twice creates only one version."""
+    """Register the schema. Raises Refused if somebody else registered the subject at the same time: the registry then adds a
+    version to theirs, without an error."""
     plane = _plane(context, spec)
-    _set_compatibility(plane, spec)
+    context.notes[_VERSIONS] = "restored" if _is_listed(plane, spec, deleted=True) else "new"
+    context.claim()
     _register(plane, spec)
+    versions = plane.get(_route(spec) + "/versions")
+    if isinstance(versions, list) and len(versions) > 1 and not spec.adopt:
+        what = f"subject {spec.subject} was created by somebody else at the same time, and has versions {versions} now"
+        raise Refused(confluent_errors.FOREIGN_SUBJECT, what)
     return spec.subject
 
 
 def is_ready(context: Ctx, spec: SchemaProps, object_id: str) -> Outputs | None:
-    actual = existing(_latest(_plane(context, spec), spec), f"subject {object_id}")
+    """Return the outputs once it has its compatibility level, which is set after the subject is known to be the resource's."""
+    plane = _plane(context, spec)
+    actual = existing(_latest(plane, spec), f"subject {object_id}")
+    _set_compatibility(plane, spec)
     return {"subject": object_id, "schema_id": text(actual, "id"), "version": text(actual, "version")}
 
 
@@ -44,7 +53,7 @@ def update(context: Ctx, spec: SchemaProps, object_id: str) -> None:
     actual = existing(_latest(plane, spec), f"subject {object_id}")
     _set_compatibility(plane, spec)
     if not _same(actual, spec):
-        _register(plane, spec)
+        _register(plane, spec, repeatable=True)
 
 
 def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
@@ -61,27 +70,30 @@ def delete(context: Ctx, spec: SchemaProps, object_id: str) -> None:
 
 
 def find_existing(context: Ctx, spec: SchemaProps, known: str | None) -> list[str]:
-    """Return the subject. Raises Refused if it exists, the resource didn't create it, and it isn't to be adopted."""
+    """Return the subject. Raises Refused if it exists, and is neither the resource's own nor to be adopted."""
 
     def look() -> list[str]:
         plane = _plane(context, spec)
         if context.deleting:
             listed = _is_listed(plane, spec, deleted=_is_permanent(context, spec))
             return [spec.subject] if listed else []
-        exists = _latest(plane, spec) is not None
-        if _CREATED not in context.notes:
-            if exists and not spec.adopt:
-                raise Refused(confluent_errors.FOREIGN_SUBJECT, f"subject {spec.subject}")
-            context.notes[_CREATED] = "restored" if exists or _is_listed(plane, spec, deleted=True) else "new"
-        return [spec.subject] if exists else []
+        if _latest(plane, spec) is None:
+            return []
+        if not context.owned and not spec.adopt:
+            raise Refused(
+                confluent_errors.FOREIGN_SUBJECT, f"subject {spec.subject} exists, and this deployment did not create it"
+            )
+        if not context.owned:
+            context.notes[_VERSIONS] = "restored"
+        return [spec.subject]
 
-    if context.deleting and _CREATED not in context.notes:
+    if context.deleting and not context.owned:
         return []
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
 
 
 def _is_permanent(context: Ctx, spec: SchemaProps) -> bool:
-    return spec.delete_permanently and context.notes.get(_CREATED) == "new"
+    return spec.delete_permanently and context.notes.get(_VERSIONS) == "new"
 
 
 def _is_listed(plane: RestClient, spec: SchemaProps, *, deleted: bool) -> bool:
@@ -111,10 +123,10 @@ def _same(actual: dict[str, Any], spec: SchemaProps) -> bool:
         return False
 
 
-def _register(plane: RestClient, spec: SchemaProps) -> None:
+def _register(plane: RestClient, spec: SchemaProps, *, repeatable: bool = False) -> None:
     """Raises Refused if the schema is incompatible: the vendor's API file has no other 409 of this call, and it is final."""
     try:
-        plane.post(_route(spec) + "/versions", _body(spec), repeatable=True)
+        plane.post(_route(spec) + "/versions", _body(spec), repeatable=repeatable)
     except Conflict as refused:
         raise Refused(confluent_errors.SCHEMA_INCOMPATIBLE, refused.what) from None
 

@@ -1,4 +1,7 @@
-"""Tableflow for a topic: Confluent writes the topic's records to an Iceberg table, in your bucket or in its own storage."""
+"""Tableflow for a topic: Confluent writes the topic's records to an Iceberg table, in your bucket or in its own storage.
+
+A topic has one table, and it doesn't name its owner. A table that somebody else enabled is neither changed nor disabled.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any, Final
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import get_path, objects, path, text
 from lambdas.confluent.errors import mentions
-from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
 from lambdas.confluent.properties import TableflowTopicProps
 from lambdas.confluent.resources import catalog_integration
 from lambdas.confluent.resources.catalog_integration import FAULT_PATIENCE, client, cluster_ref, query, resume
@@ -29,8 +32,10 @@ def create(context: Ctx, spec: TableflowTopicProps) -> str:
         "table_formats": _formats(spec),
         "config": _config(spec),
     }
+    tableflow = client(context, spec)
+    context.claim()
     try:
-        client(context, spec).post(_ROUTE, {"spec": body})
+        tableflow.post(_ROUTE, {"spec": body})
     except Refused as refused:
         if mentions(refused, "schemaless"):
             raise InProgress(confluent_errors.SCHEMALESS, refused.what) from None
@@ -85,16 +90,28 @@ def update(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: TableflowTopicProps, object_id: str) -> None:
-    """Disable Tableflow. Files in your own bucket and tables in AWS Glue stay."""
+    """Disable Tableflow. Files in your own bucket and tables in AWS Glue stay; Confluent's own storage is emptied."""
+    if spec.storage == "managed":
+        require_unprotected(context, spec.environment_id, spec.cluster_id, f"the table of topic {object_id} has rows")
     client(context, spec).delete(_ROUTE + path(spec.topic), **query(spec))
 
 
 def find_existing(context: Ctx, spec: TableflowTopicProps, known: str | None) -> list[str]:
-    return in_container(
-        context,
-        lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None,
-        lambda: [spec.topic] if _read(context, spec) is not None else [],
-    )
+    """Return the topic if it has a table. Raises Refused if that is neither the resource's own nor to be adopted."""
+
+    def look() -> list[str]:
+        actual = _read(context, spec)
+        if actual is None:
+            return []
+        if not context.owned and not spec.adopt:
+            place = text(actual, "spec", "storage", "bucket_name") or "Confluent's storage"
+            what = f"topic {spec.topic} has Tableflow already, into {place}, and this deployment did not enable it"
+            raise Refused(confluent_errors.FOREIGN_TABLEFLOW, what)
+        return [spec.topic]
+
+    if context.deleting and not context.owned:
+        return []
+    return in_container(context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look)
 
 
 def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceFailed:

@@ -1,9 +1,8 @@
 """A Kafka topic. The user chooses its name, which the Iceberg table gets too.
 
-A topic doesn't name its owner, and deleting a topic deletes its records. So a topic belongs to the resource only if it didn't
-exist before the resource created it; a note in the resource's state records this. For any other topic, the create fails, and the
-topic is never changed or deleted. If Confluent certainly refused a create, the note is removed, because somebody else may create
-the topic before the next attempt.
+A topic doesn't name its owner, and deleting a topic deletes its records. So a topic belongs to the resource only if the resource
+sent a create that may have made it, or if the deployment file adopts it. For any other topic, the create fails, and the topic is
+never changed or deleted.
 """
 
 from __future__ import annotations
@@ -14,14 +13,13 @@ from typing import Any, Final
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import RestClient, get_path, objects, path, text
 from lambdas.confluent.errors import mentions
-from lambdas.confluent.lookup import Ctx, existing, in_container
+from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
 from lambdas.confluent.properties import TopicProps
 from lambdas.shared.errors import Conflict, InProgress, Refused
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = TopicProps
 TIMEOUT_SECONDS: Final = 2400.0
-_CREATED: Final = "topic"
 
 
 def create(context: Ctx, spec: TopicProps) -> str:
@@ -30,14 +28,15 @@ def create(context: Ctx, spec: TopicProps) -> str:
         "partitions_count": spec.partitions,
         "configs": [{"name": name, "value": value} for name, value in sorted(spec.config.items())],
     }
+    plane = _plane(context, spec)
+    context.claim()
     try:
-        _plane(context, spec).post(path("kafka", "v3", "clusters", spec.cluster_id, "topics"), body)
+        plane.post(path("kafka", "v3", "clusters", spec.cluster_id, "topics"), body)
     except Refused as refused:
         if mentions(refused, "already exists"):
             raise Conflict(confluent_errors.CONFLICT, refused.what) from None
         if mentions(refused, "marked for deletion"):
             raise InProgress(confluent_errors.CONFLICT, refused.what) from None
-        context.notes.pop(_CREATED, None)
         raise
     return spec.topic
 
@@ -68,22 +67,22 @@ def _lowers(context: Ctx, spec: TopicProps) -> bool:
 
 
 def delete(context: Ctx, spec: TopicProps, object_id: str) -> None:
-    """Delete it with its records. Kafka deletes in the background."""
+    """Delete it with its records, which Kafka does in the background. Raises LakeferryError if the cluster is protected."""
+    require_unprotected(context, spec.environment_id, spec.cluster_id, f"topic {object_id} has records")
     _plane(context, spec).delete(_route(spec))
 
 
 def find_existing(context: Ctx, spec: TopicProps, known: str | None) -> list[str]:
-    """Return the topic if it exists. Raises Refused if the resource didn't create it."""
+    """Return the topic if it exists. Raises Refused if it is neither the resource's own nor to be adopted."""
 
     def look() -> list[str]:
-        exists = _plane(context, spec).read(_route(spec)) is not None
-        if exists and _CREATED not in context.notes and not known:
+        if _plane(context, spec).read(_route(spec)) is None:
+            return []
+        if not context.owned and not spec.adopt:
             raise Refused(confluent_errors.FOREIGN_TOPIC, f"topic {spec.topic} exists, and this deployment did not create it")
-        if not exists and not context.deleting:
-            context.notes[_CREATED] = "new"
-        return [spec.topic] if exists else []
+        return [spec.topic]
 
-    if context.deleting and _CREATED not in context.notes and not known:
+    if context.deleting and not context.owned:
         return []
     return in_container(context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look)
 
