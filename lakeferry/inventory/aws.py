@@ -18,6 +18,7 @@ from lakeferry.inventory.aws_listing import AwsResource, Tags, pages
 from lakeferry.inventory.model import AWS, ORPHAN, Item, Ownership, Verdict, orphaned, retained, unknown
 from lakeferry.inventory.ownership import StackHistory, of_stack, stack_items
 from lambdas import contract
+from lambdas.custom_resources.cleanup import is_table_in
 
 _BY_HAND: Final = "created manually: the deployment file names it"
 _ITS_KEY: Final = "encrypts the secret that the deployment file names"
@@ -29,6 +30,7 @@ _STACK_NAME: Final = "aws:cloudformation:stack-name"
 _STACK_ID: Final = "aws:cloudformation:stack-id"
 #: Prefix of the physical ids of the resources that empty a Glue database when their stack is deleted.
 _CLEANED: Final = f"{contract.CLEANUP_ID}:glue_database:"
+_EMPTIED: Final = f"{contract.CLEANUP_ID}:bucket:"
 _CLUSTER: Final = re.compile(r"lkc-[a-z0-9]+")
 
 
@@ -78,10 +80,14 @@ class _Listing:
         databases = [one["Name"] for page in pages(self.ctx, "glue", "get_databases") for one in page["DatabaseList"]]
         for database in filter(_CLUSTER.fullmatch, databases):
             tables = list(self._tables(database))
-            if self._is_of_tableflow(database, tables, buckets):
-                yield ownership.item(AWS, "glue_database", database)
-                for table in tables:
-                    yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
+            own = [table for table in tables if any(is_table_in(table, bucket) for bucket in [*buckets, *self._emptied()])]
+            if not own and not self._was_to_be_cleaned(database):
+                continue
+            foreign = [table["Name"] for table in tables if table not in own]
+            shared = retained(f"it also has tables that are not this deployment's: {', '.join(foreign)[:200]}")
+            yield (shared if foreign else ownership).item(AWS, "glue_database", database)
+            for table in own:
+                yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
 
     def tagged(self, listed: list[Item]) -> Iterator[Item]:
         """Yield the resources with the deployment's tags that are of none of the kinds and in no stack."""
@@ -185,13 +191,12 @@ class _Listing:
         except client.exceptions.EntityNotFoundException:
             return
 
-    def _is_of_tableflow(self, database: str, tables: list[dict[str, Any]], buckets: list[str]) -> bool:
-        """Return whether a stack was to empty the database, or its tables are in a bucket of the deployment."""
-        if any(resource.physical_id == f"{_CLEANED}{database}" for _, resource in self.history.resources(_CLEANED)):
-            return True
-        locations = [table.get("StorageDescriptor", {}).get("Location", "") for table in tables]
-        locations += [table.get("Parameters", {}).get("metadata_location", "") for table in tables]
-        return any(location.startswith(f"s3://{bucket}/") for location in locations for bucket in buckets)
+    def _was_to_be_cleaned(self, database: str) -> bool:
+        return any(resource.physical_id == f"{_CLEANED}{database}" for _, resource in self.history.resources(_CLEANED))
+
+    def _emptied(self) -> list[str]:
+        """Return the buckets that stacks emptied. They may not exist any more, while tables with files in them do."""
+        return [resource.physical_id.removeprefix(_EMPTIED) for _, resource in self.history.resources(_EMPTIED)]
 
 
 def _pending(kind: AwsKind, resource: AwsResource, ownership: Ownership) -> Ownership:

@@ -221,7 +221,7 @@ KINDS: Final = (
     AwsKind(
         "glue_database", "AWS::Glue::Database",
         list_by("glue", "get_databases", "DatabaseList", description=read_description),
-        lambda ctx, item: Cleaner(ctx.client, ctx.account, ctx.deadline).glue_database(item.name),
+        lambda ctx, item: Cleaner(ctx.client, ctx.account, ctx.deadline).glue_database(item.name, ""),
         Recognition(custom="<aggregates>", description="^Aggregates that exports keep as tables$"), is_data=True,
     ),
     AwsKind(

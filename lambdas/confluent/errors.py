@@ -55,7 +55,8 @@ FOREIGN_TABLEFLOW: Final = ErrorRow(
 )
 FOREIGN_CATALOG: Final = ErrorRow(
     "CFL-FOREIGN-CATALOG",
-    "Delete the integration in the Confluent Cloud console if nobody needs its tables in Glue, and deploy again. Lakeferry neither changes nor deletes it.",
+    "Delete the integration in the Confluent Cloud console if nobody needs its tables in Glue, and deploy again. "
+    "Lakeferry neither changes nor deletes it.",
 )
 SCHEMA_INCOMPATIBLE: Final = ErrorRow(
     "CFL-SCHEMA-INCOMPATIBLE",
@@ -75,8 +76,14 @@ CLUSTER_FAILED: Final = ErrorRow(
 )
 DELETION_PROTECTED: Final = ErrorRow(
     "CFL-DELETION-PROTECTED",
-    "Set deletion_protection to false, deploy, and destroy again. If the stack can't be updated because its creation failed, "
+    "To lose the records, set deletion_protection to false, deploy, and repeat what was refused. If the stack can't be "
+    "updated because its creation failed, "
     "remove the cluster's protection in the Confluent Cloud console instead of deploying.",
+)
+ENVIRONMENT_NOT_EMPTY: Final = ErrorRow(
+    "CFL-ENVIRONMENT-NOT-EMPTY",
+    "Move or delete what is named above if nobody needs it, then destroy again. If this deployment still uses the environment, "
+    "remove environment_id and environment_name from the deployment file, and deploy again.",
 )
 CANT_CHANGE: Final = ErrorRow(
     "CFL-CANT-CHANGE",

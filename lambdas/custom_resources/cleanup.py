@@ -1,5 +1,8 @@
 """Remove what vendors and jobs leave behind: objects and uploads in a bucket, tables of a Glue database.
 
+A Glue database may have other people's tables. A table is the deployment's if its files are in the deployment's own bucket; only
+such tables are dropped, and the database only if nothing else is in it.
+
 Each method works until the deadline and returns True if nothing is left. Something that is already gone counts as removed.
 """
 
@@ -16,6 +19,7 @@ from lambdas.shared.clock import Deadline
 
 if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
+    from mypy_boto3_glue.type_defs import TableTypeDef
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
 
@@ -29,7 +33,10 @@ _DELETING: Final = ("DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS")
 
 @attrs.frozen
 class Cleaner:
-    """`client` returns the boto3 client of a service. Only buckets of `account` are emptied."""
+    """`client` returns the boto3 client of a service. Only buckets of `account` are emptied.
+
+    The properties name a `bucket`, or a `glue_database` and the `table_bucket` with its tables' files.
+    """
 
     client: Callable[[str], Any]
     account: str
@@ -40,9 +47,10 @@ class Cleaner:
 
         Raises Transient, and LakeferryError if AWS refuses.
         """
-        for name, remove in _METHODS.items():
-            if value := properties.get(name):
-                return remove(self, value)
+        if bucket := properties.get("bucket"):
+            return self.bucket(bucket)
+        if database := properties.get("glue_database"):
+            return self.glue_database(database, properties.get("table_bucket", ""))
         return True
 
     def stack_is_deleting(self, stack_id: str) -> bool:
@@ -62,17 +70,20 @@ class Cleaner:
                 return True
         return False
 
-    def glue_database(self, name: str) -> bool:
+    def glue_database(self, name: str, table_bucket: str) -> bool:
+        """Drop the tables whose files are in `table_bucket`, and the database if it then has no table. "" is no bucket."""
         glue: GlueClient = self.client("glue")
         while self._has_time():
             try:
                 with _calling(f"removing Glue database {name}"):
-                    tables = glue.get_tables(DatabaseName=name)["TableList"]
-                    for table in tables:
+                    tables = _tables(glue, name)
+                    own = [table for table in tables if is_table_in(table, table_bucket)]
+                    for table in own:
                         with suppress(_Gone), _calling(f"removing Glue table {name}.{table['Name']}"):
                             glue.delete_table(DatabaseName=name, Name=table["Name"])
                     if not tables:
                         glue.delete_database(Name=name)
+                    if not own:
                         return True
             except _Gone:
                 return True
@@ -103,10 +114,19 @@ class Cleaner:
         return bool(versions or uploads)
 
 
-_METHODS: Final[Mapping[str, Callable[[Cleaner, Any], bool]]] = {
-    "bucket": Cleaner.bucket,
-    "glue_database": Cleaner.glue_database,
-}
+def _tables(glue: GlueClient, database: str) -> list[TableTypeDef]:
+    page = glue.get_tables(DatabaseName=database)
+    tables = page["TableList"]
+    while token := page.get("NextToken"):
+        page = glue.get_tables(DatabaseName=database, NextToken=token)
+        tables += page["TableList"]
+    return tables
+
+
+def is_table_in(table: Mapping[str, Any], bucket: str) -> bool:
+    """Return whether the files of a table of Glue are in the bucket. False for a table without a location."""
+    locations = (table.get("StorageDescriptor", {}).get("Location", ""), table.get("Parameters", {}).get("metadata_location", ""))
+    return bool(bucket) and any(location.startswith(f"s3://{bucket}/") for location in locations)
 
 
 class _Gone(Exception):

@@ -163,8 +163,11 @@ class ConfluentStack(LakeferryStack):
             self.tableflow.add_table(topic, [*before, *self.streams.ready[topic.name]])
 
     def _cleanup(self, lake: Lake) -> list[IDependable]:
-        """Remove on destroy what Tableflow leaves: after its tables and catalog, and before the role that Confluent assumes."""
-        if self.deployment.keeps_data:
+        """Remove on destroy what Tableflow leaves: after its tables and catalog, and before the role that Confluent assumes.
+
+        A protected cluster protects its tables too: CloudFormation would remove them before it finds that it can't delete topics.
+        """
+        if self.deployment.keeps_data or self.deployment.confluent.deletion_protection:
             return []
         # A separate policy, because the database's name is the id of a cluster that this function creates.
         rights = attach(
@@ -176,7 +179,13 @@ class ConfluentStack(LakeferryStack):
         token = self.provider.service_token
         cleanups = [
             CleanupOnDestroy(self, "EmptyTableflowBucket", service_token=token, bucket=lake.tableflow_bucket),
-            CleanupOnDestroy(self, "DropTables", service_token=token, glue_database=self.glue_database),
+            CleanupOnDestroy(
+                self,
+                "DropTables",
+                service_token=token,
+                glue_database=self.glue_database,
+                table_bucket=lake.tableflow_bucket,
+            ),
         ]
         for cleanup in cleanups:
             cleanup.node.add_dependency(rights, self.tableflow.role)

@@ -11,16 +11,25 @@ from stacks.constructs.statements import ITS_STACK, Statement, allow, glue_table
 
 
 class CleanupOnDestroy(CustomResource):
-    """Empties `bucket`, or deletes `glue_database` with its tables, when the whole stack is deleted, and only then.
+    """Empties `bucket`, or drops the tables of `glue_database` whose files are in `table_bucket`, and the database if it then is
+    empty. It does so when the whole stack is deleted, and only then.
 
     CloudFormation deletes a resource before those that it depends on. So Tableflow's tables and catalog, which write, depend on
     this resource; and this resource depends on the bucket that it empties, on its permissions and on Tableflow's role.
     """
 
     def __init__(
-        self, scope: Construct, id: str, *, service_token: str, bucket: str | None = None, glue_database: str | None = None
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        service_token: str,
+        bucket: str | None = None,
+        glue_database: str | None = None,
+        table_bucket: str | None = None,
     ) -> None:
-        named = {name: value for name, value in (("bucket", bucket), ("glue_database", glue_database)) if value}
+        given = {"bucket": bucket, "glue_database": glue_database, "table_bucket": table_bucket}
+        named = {name: value for name, value in given.items() if value}
         super().__init__(scope, id, resource_type=contract.CLEANUP_TYPE, service_token=service_token, properties=named)
 
 
@@ -53,5 +62,5 @@ def may_drop_tables(scope: Construct, database: str) -> Statement:
         "DropTables",
         ["glue:GetTables", "glue:DeleteTable", "glue:DeleteDatabase"],
         [*glue_tables(scope, database), own_arn(scope, "glue", f"userDefinedFunction/{database}/*")],
-        why="On destroy, all tables of this one database go, because the deployment file says so.",
+        why="On destroy, the deployment's tables go, because the deployment file says so. Their names are not known here.",
     )

@@ -174,8 +174,10 @@ def test_a_workgroup_in_which_somebody_has_queried_is_deleted(data, aws, prod):
 def test_the_function_that_deletes_tableflows_database_has_the_permissions(dev, aws):
     """Glue asks for permission on everything in a database that is deleted."""
     database = aws.new_database()
-    aws.glue.create_table(DatabaseName=database, TableInput={"Name": "stock_trades"})
+    aws.glue.create_table(
+        DatabaseName=database, TableInput={"Name": "stock_trades", "StorageDescriptor": {"Location": "s3://b/0"}}
+    )
     function, clock = assuming(aws, dev, "DropTables", KafkaCluster=database), ManualClock()
     cleaner = Cleaner(function.client, aws.server.account, Deadline(clock, clock.time() + 90))
-    assert cleaner.remove({"glue_database": database})
+    assert cleaner.remove({"glue_database": database, "table_bucket": "b"})
     assert database not in [one["Name"] for one in aws.glue.get_databases()["DatabaseList"]]

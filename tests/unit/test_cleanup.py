@@ -59,17 +59,48 @@ def test_a_bucket_with_more_objects_than_s3_lists_at_once_is_emptied(leftovers, 
     assert s3.list_objects_v2(Bucket=name)["KeyCount"] == 0
 
 
+OURS, THEIRS = "s3://ours/0/data", "s3://theirs/0/data"
+
+
+def tables_of(database):
+    return sorted(table["Name"] for table in boto3.client("glue").get_tables(DatabaseName=database)["TableList"])
+
+
+def make_database(name, **locations):
+    glue = boto3.client("glue")
+    glue.create_database(DatabaseInput={"Name": name})
+    for table, location in locations.items():
+        stored = {"StorageDescriptor": {"Location": location}} if location else {}
+        glue.create_table(DatabaseName=name, TableInput={"Name": table, **stored})
+
+
 def test_a_database_is_deleted_with_its_tables_and_no_other(leftovers, name):
     glue = boto3.client("glue")
     for database in (name, f"{name}-other"):
-        glue.create_database(DatabaseInput={"Name": database})
-        for table in ("stock_trades", "orders.v1"):
-            glue.create_table(DatabaseName=database, TableInput={"Name": table})
-    assert leftovers.remove({"glue_database": name})
+        make_database(database, stock_trades=OURS, orders=OURS)
+    given = {"glue_database": name, "table_bucket": "ours"}
+    assert leftovers.remove(given)
     with pytest.raises(glue.exceptions.EntityNotFoundException):
         glue.get_database(Name=name)
-    assert len(glue.get_tables(DatabaseName=f"{name}-other")["TableList"]) == 2
+    assert len(tables_of(f"{name}-other")) == 2
+    assert leftovers.remove(given)
+
+
+@pytest.mark.parametrize(
+    ("bucket", "kept"),
+    [("ours", ["theirs", "view"]), ("our", ["a", "b", "theirs", "view"]), ("", ["a", "b", "theirs", "view"])],
+)
+def test_tables_with_files_elsewhere_stay_with_their_database(leftovers, name, bucket, kept):
+    """A name that begins alike is another bucket. Without a bucket, as an earlier release named none, no table is ours."""
+    make_database(name, a=OURS, b=OURS, theirs=THEIRS, view=None)
+    assert leftovers.remove({"glue_database": name, "table_bucket": bucket})
+    assert tables_of(name) == kept
+
+
+def test_an_empty_database_is_deleted(leftovers, name):
+    make_database(name)
     assert leftovers.remove({"glue_database": name})
+    assert name not in [database["Name"] for database in boto3.client("glue").get_databases()["DatabaseList"]]
 
 
 def test_without_time_nothing_is_started_and_success_is_not_reported(name):

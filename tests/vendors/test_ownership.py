@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from confluent_environment import SCHEMA, WIDER, Organization
+from confluent_environment import ROLE, SCHEMA, WIDER, Organization
 from confluent_lives import cluster, kafka, registry_key, tableflow
 
 from lambdas.shared.errors import LakeferryError, Refused
 from simulators.confluent.schemas import Schema
+from simulators.confluent.simulation import REGION
 
 
 @pytest.fixture
@@ -167,3 +168,27 @@ def test_an_object_that_the_file_adopts_is_ours(org, kind):
     delete_after(contested, org)
     assert contested.is_deleted()
     assert (contested.name in contested.held) is (kind != "tableflow_topic"), "a subject can be restored; Kafka deletes later"
+
+
+def _with_cluster(org, environment_id):
+    org.make("kafka_cluster", "TheirCluster", region=REGION, environment_id=environment_id)
+
+
+def _with_pool(org, environment_id):
+    org.make("flink_compute_pool", "TheirPool", region=REGION, environment_id=environment_id)
+
+
+def _with_integration(org, environment_id):
+    org.make("provider_integration", "TheirIntegration", role_arn=ROLE, environment_id=environment_id)
+
+
+@pytest.mark.parametrize("fill", [_with_cluster, _with_pool, _with_integration])
+@pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"])
+def test_an_environment_that_holds_anything_is_not_deleted(org, fill, status):
+    environment = org.resource("environment", "Environment")
+    fill(org, environment.create()["id"])
+    org.invocations.stacks.status = status
+    with pytest.raises(LakeferryError, match="CFL-ENVIRONMENT-NOT-EMPTY"):
+        environment.delete()
+    assert environment.outputs["id"] in org.simulation.organization.environments
+    assert not [call for call in org.wire.calls if call.method == "DELETE"]

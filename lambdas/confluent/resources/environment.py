@@ -8,12 +8,20 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, known_and_named
 from lambdas.confluent.properties import STREAM_GOVERNANCE, EnvironmentProps
-from lambdas.shared.errors import Refused
+from lambdas.shared.errors import DETAIL_LENGTH, LakeferryError, Refused
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = EnvironmentProps
 TIMEOUT_SECONDS: Final = 1200.0
 _ROUTE: Final = "/org/v2/environments"
+#: What Confluent deletes with an environment (org-v2.yaml, delete an environment): the list, and the field with the name.
+_CONTENTS: Final = {
+    "Kafka clusters": ("/cmk/v2/clusters", "spec", "display_name"),
+    "Flink compute pools": ("/fcpm/v2/compute-pools", "spec", "display_name"),
+    "provider integrations": ("/pim/v1/integrations", "display_name"),
+}
+#: Seconds for which a list may still show what was deleted just before.
+_EMPTY_PATIENCE: Final = 120.0
 
 
 def create(context: Ctx, spec: EnvironmentProps) -> str:
@@ -50,7 +58,18 @@ def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
-    """Delete it and everything in it. Confluent refuses to delete the organization's last environment."""
+    """Delete it if it is empty. Raises LakeferryError while it holds anything, because Confluent deletes that too.
+
+    In a deployment that is destroyed, everything in it is gone by then. Confluent refuses to delete the organization's last
+    environment.
+    """
+    for what, (route, *name) in _CONTENTS.items():
+        held = context.vendor.cloud.pages(route, environment=object_id)
+        names = [f"{text(item, 'id')} ({text(item, *name)})" for item in held]
+        if names:
+            shown = ", ".join(names)[:DETAIL_LENGTH]
+            message = f"environment {object_id} still holds {what}, and would be deleted with everything in it: {shown}"
+            raise LakeferryError(confluent_errors.ENVIRONMENT_NOT_EMPTY, message, patience=_EMPTY_PATIENCE)
     context.vendor.cloud.delete(_route(object_id))
 
 
