@@ -126,7 +126,11 @@ class Confluent:
         minimum=1,
         maximum=50,
     )
-    deletion_protection: bool = setting("Whether Confluent refuses to delete the cluster.", default=False)
+    deletion_protection: bool = setting(
+        "Whether the cluster and its records are protected: Confluent refuses to delete the cluster, and Lakeferry its topics "
+        "and the tables of Flink's statements.",
+        default=False,
+    )
     flink_max_cfu: Cfu = setting("Largest number of Confluent Flink units (CFU) at once.", default=5)
 
 
@@ -194,6 +198,11 @@ class Topic:
         "Longest pause between two records of Datagen, in milliseconds.", default=1000, minimum=1, maximum=3600000
     )
     statement: str | None = setting("For a topic that a Flink statement creates and writes: the statement's name.", default=None)
+    adopt: list[Literal["topic", "subject", "tableflow"]] = setting(
+        "What exists already and is this deployment's own, for example because its stack was deleted by hand. It is then changed "
+        "and deleted like everything else; a subject only so that it can be restored.",
+        default=list,
+    )
     tableflow: Tableflow | None = setting(
         "How Tableflow writes the topic as a table. Without it, there is no table.", default=None
     )

@@ -97,6 +97,11 @@ FLINK_STOPPED_RUNNING: Final = ErrorRow(
     "Correct what the message names. To start it again with an empty table, remove the statement and its topic from the "
     "deployment file, deploy, add them again, and deploy.",
 )
+FLINK_ENDED: Final = ErrorRow(
+    "CFL-FLINK-ENDED",
+    "Nothing writes to the table any more; its records are kept. To go on, give the statement and its topic new names in the "
+    "deployment file, and deploy. To start again with an empty table, remove both from the file, deploy, add them, and deploy.",
+)
 FLINK_TABLEFLOW: Final = ErrorRow(
     "CFL-FLINK-TABLEFLOW",
     "Undo the edit, and give the new version its own name and topic. Or remove [topics.tableflow] and what reads the "

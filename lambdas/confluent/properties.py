@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final, NamedTuple
 
-from lambdas.confluent import crn, flink_sql
+from lambdas.confluent import crn
 from lambdas.shared.properties import Properties, prop, properties
 
 STREAM_GOVERNANCE: Final = ("ESSENTIALS", "ADVANCED")
@@ -292,37 +292,6 @@ class FlinkComputePoolProps(Properties[FlinkComputePoolOutputs]):
         default=10,
         one_of=MAX_CFU,
     )
-
-
-class FlinkStatementOutputs(NamedTuple):
-    name: str
-    phase: str
-
-
-@properties
-class FlinkStatementProps(Properties[FlinkStatementOutputs]):
-    TYPE: ClassVar[str] = "flink_statement"
-    CREATE_ONLY: ClassVar[tuple[str, ...]] = ("environment_id", "region")
-
-    environment_id: str = prop("The environment, env-….")
-    region: str = prop("The AWS region.")
-    credentials: str = prop("Name or ARN of the secret with a Flink key of that region.")
-    compute_pool_id: str = prop("The compute pool that the statement runs in, lfcp-….")
-    service_account_id: str = prop("The account with which the statement reads and writes, sa-….")
-    catalog: str = prop("Flink's catalog: the name of the environment.")
-    database: str = prop("Flink's database: the name of the Kafka cluster.")
-    sql: str = prop("The statement.")
-    undo_sql: str = prop("The statement that undoes `sql`. It runs before the statement is deleted or replaced.", default="")
-    properties: dict[str, str] = prop("Further session properties of Flink.", default=dict)
-    tableflow_topics: list[str] = prop(
-        "Topics with Tableflow that the statement writes to. If set, its text can't change: that would drop the topics.",
-        default=list,
-    )
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        for name in ("sql", "undo_sql"):
-            if flink_sql.has_several_statements(getattr(self, name)):
-                yield name, "contains several statements; each needs its own resource"
 
 
 class ProviderIntegrationOutputs(NamedTuple):

@@ -35,6 +35,8 @@ class Delays:
     compute_pool: float = 60
     statement: float = 10
     statement_deletion: float = 5
+    #: How long an ended or stopped statement is kept: 30 days (terraform-provider-confluent, issue 687).
+    statement_retention: float = 30 * 86400
     tableflow_topic: float = 60
     tableflow_topic_deletion: float = 10
     tableflow_commit: float = 300
@@ -42,8 +44,12 @@ class Delays:
     usage: float = 20
 
     def scaled(self, share: float) -> Delays:
-        """Return the delays multiplied by `share`, except for the interval of Tableflow's commits, which isn't a delay."""
-        return attrs.evolve(Delays(*(share * each for each in attrs.astuple(self))), tableflow_commit=self.tableflow_commit)
+        """Return the delays multiplied by `share`, except for the vendor's own intervals, which aren't delays."""
+        return attrs.evolve(
+            Delays(*(share * each for each in attrs.astuple(self))),
+            tableflow_commit=self.tableflow_commit,
+            statement_retention=self.statement_retention,
+        )
 
 
 @attrs.frozen

@@ -9,11 +9,10 @@ from constructs import Construct, IDependable
 from deployments.check import LoadedDeployment
 from deployments.model import Topic, pascal_case
 from lambdas import contract
+from lambdas.confluent.flink_properties import FlinkStatementOutputs, FlinkStatementProps
 from lambdas.confluent.properties import (
     ConnectorOutputs,
     ConnectorProps,
-    FlinkStatementOutputs,
-    FlinkStatementProps,
     SchemaProps,
     TopicProps,
 )
@@ -77,6 +76,7 @@ class Streams(Construct):
                 topic=topic.name,
                 partitions=topic.partitions,
                 config=topic.config,
+                adopt="topic" in topic.adopt,
             ),
         ).after(*self._accounts.rights[MANAGER])
         text = self._loaded.sources.schema_text(topic)
@@ -92,7 +92,7 @@ class Streams(Construct):
                 schema=_compact(text),
                 delete_permanently=not self._loaded.deployment.keeps_data,
                 # In the deployment's own environment, an existing subject is one that Datagen registered for the topic.
-                adopt=self._loaded.deployment.confluent.environment_id is None,
+                adopt=self._loaded.deployment.confluent.environment_id is None or "subject" in topic.adopt,
             ),
         ).after(*self._accounts.rights[REGISTRY])
         return [created, schema]
@@ -123,6 +123,8 @@ class Streams(Construct):
 
     def _statement(self, name: str, pool: Pool) -> VendorResource[FlinkStatementOutputs]:
         text, deployment = self._loaded.sources.statement(name), self._loaded.deployment
+        table = bool(text.table)
+        adopted = any("topic" in topic.adopt for topic in deployment.topics if topic.statement == name)
         return self._provider.create(
             self,
             f"{pascal_case(name)}Statement",
@@ -138,8 +140,14 @@ class Streams(Construct):
                 undo_sql=text.undo,
                 properties=text.properties,
                 tableflow_topics=[topic.name for topic in deployment.tables if topic.statement == name],
+                topic=text.table,
+                cluster_id=self._cluster.id if table else "",
+                topic_credentials=self._keys[KAFKA].credentials if table else "",
+                subject_credentials=self._keys[SCHEMA_REGISTRY].credentials if table else "",
+                keep_table=table and deployment.keeps_data,
+                adopt=table and adopted,
             ),
-        ).after(*self._accounts.rights[FLINK])
+        ).after(*self._accounts.rights[FLINK], *self._accounts.rights[MANAGER], *self._accounts.rights[REGISTRY])
 
 
 def _compact(schema: str) -> str:

@@ -104,5 +104,6 @@ class Tableflow(Construct):
             error_log_topic=table.error_log_topic,
             metadata_columns=table.metadata_columns,
             await_catalog=table.in_glue,
+            adopt="tableflow" in topic.adopt,
         )
         self._provider.create(self, f"{pascal_case(topic.name)}Table", props).after(*after)

@@ -155,6 +155,8 @@ def _statement(org):
     return {
         "environment_id": env, "region": REGION, "credentials": secret, "compute_pool_id": pool, "service_account_id": runner,
         "catalog": org.made["Environment"]["name"], "database": org.made["Cluster"]["name"], "sql": STATEMENT, "undo_sql": UNDO,
+        "topic": "totals", "cluster_id": where["cluster_id"], "topic_credentials": where["credentials"],
+        "subject_credentials": "registry-key",
     }  # fmt: skip
 
 

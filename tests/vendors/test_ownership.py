@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 from confluent_environment import ROLE, SCHEMA, WIDER, Organization
-from confluent_lives import cluster, kafka, registry_key, tableflow
+from confluent_lives import LIVES, OTHER_STATEMENT, STATEMENT, cluster, kafka, registry_key, tableflow
 
 from lambdas.shared.errors import LakeferryError, Refused
 from simulators.confluent.schemas import Schema
@@ -192,3 +192,170 @@ def test_an_environment_that_holds_anything_is_not_deleted(org, fill, status):
         environment.delete()
     assert environment.outputs["id"] in org.simulation.organization.environments
     assert not [call for call in org.wire.calls if call.method == "DELETE"]
+
+
+# --- the table of a Flink statement
+
+LENIENT = STATEMENT.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS")
+
+
+@attrs.frozen
+class Table:
+    """A statement that creates the table `totals`, and what the simulator has of the table."""
+
+    org: Organization
+    statement: object
+    topics: dict
+    subjects: dict
+
+    def names(self):
+        existing = [name for name, topic in self.topics.items() if not topic.deleting]
+        return "totals" in existing, any(not version.deleted for version in self.subjects.get("totals-value", []))
+
+    def delete(self, status="DELETE_IN_PROGRESS"):
+        self.statement.physical_id = self.statement.physical_id or "what CloudFormation makes up"
+        self.org.invocations.stacks.status = status
+        self.statement.delete()
+
+
+@pytest.fixture
+def table(org):
+    given = LIVES["flink_statement"].needs(org)
+    (topics,) = [found.topics for found in org.simulation.organization.clusters.values()]
+    (registry,) = org.simulation.organization.schema_registries.values()
+    return Table(org, org.resource("flink_statement", "It", **given), topics, registry.schemas._versions)
+
+
+def _theirs(table, org):
+    """Make a topic and a subject of somebody else, and take them away again."""
+    registry = next(iter(org.simulation.organization.schema_registries.values()))
+    registry.schemas.register("totals-value", Schema("AVRO", SCHEMA, ()))
+    given = {name: table.statement.properties[name] for name in ("environment_id", "cluster_id")}
+    org.resource("topic", "Theirs", topic="totals", credentials="kafka-key", **given).create()
+    return table.topics.pop("totals"), table.subjects.pop("totals-value")
+
+
+@pytest.mark.parametrize("sql", [STATEMENT, LENIENT])
+@pytest.mark.parametrize(("topic", "subject"), [(True, True), (True, False), (False, True)])
+def test_a_table_that_exists_is_neither_filled_nor_dropped(org, table, sql, topic, subject):
+    their_topic, their_subject = _theirs(table, org)
+    if topic:
+        table.topics["totals"] = their_topic
+    if subject:
+        table.subjects["totals-value"] = their_subject
+    table.statement.properties["sql"] = sql
+    with pytest.raises(Refused, match="CFL-FOREIGN-TOPIC" if topic else "CFL-FOREIGN-SUBJECT"):
+        table.statement.create()
+    table.delete("ROLLBACK_IN_PROGRESS")
+    assert table.names() == (topic, subject)
+    assert len(their_subject) == 1
+
+
+@pytest.mark.parametrize("sql", [STATEMENT, LENIENT])
+def test_a_table_that_appears_while_the_statement_starts_is_not_dropped(org, table, sql):
+    their_topic, their_subject = _theirs(table, org)
+
+    def appear():
+        table.topics["totals"], table.subjects["totals-value"] = their_topic, their_subject
+
+    on_first(org, "POST", "/statements", appear)
+    table.statement.properties["sql"] = sql
+    with pytest.raises(Refused, match="CFL-FOREIGN-TOPIC"):
+        table.statement.create()
+    table.delete("ROLLBACK_IN_PROGRESS")
+    assert table.names() == (True, True)
+    assert not org.simulation.organization.statements
+
+
+def test_a_table_of_ones_own_goes_with_its_statement(org, table):
+    table.statement.create()
+    table.statement.update(sql=OTHER_STATEMENT)
+    assert table.names() == (True, True)
+    table.delete()
+    assert table.names() == (False, False)
+
+
+def test_a_statement_whose_state_was_lost_keeps_its_table_unless_the_file_adopts_it(org, table):
+    for adopt, kept in ((False, True), (True, False)):
+        table.statement.create()
+        org.invocations.documents.rows.clear()
+        table.statement.properties["adopt"] = str(adopt).lower()
+        table.statement.create()
+        if not adopt:
+            with pytest.raises(Refused, match="CFL-FOREIGN-TOPIC"):
+                table.statement.update(sql=OTHER_STATEMENT)
+            table.statement.properties["sql"] = STATEMENT
+        table.delete()
+        assert table.names() == (kept, kept)
+        org.invocations.stacks.status = "UPDATE_IN_PROGRESS"
+        table.topics.pop("totals", None)
+        table.subjects.pop("totals-value", None)
+
+
+@pytest.mark.parametrize("ending", ["stopped", "by hand"])
+def test_a_statement_that_is_gone_is_not_sent_again_while_its_table_is_there(org, table, ending):
+    table.statement.create()
+    (statement,) = org.simulation.organization.statements.values()
+    if ending == "stopped":
+        statement.phase = "STOPPED"
+        statement.updated = org.clock.now - 31 * 86400
+    else:
+        org.simulation.organization.statements.clear()
+    org.wire.calls.clear()
+    with pytest.raises(LakeferryError, match="CFL-FLINK-ENDED"):
+        table.statement.update(tableflow_topics=["totals"])
+    assert not [call for call in org.wire.calls if not call.reads]
+    org.invocations.stacks.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+    table.statement.properties.pop("tableflow_topics")
+    table.statement.update(tableflow_topics=[])
+    table.delete()
+    assert table.names() == (False, False)
+
+
+def test_a_statement_is_not_replaced_because_environment_or_cluster_has_another_name(org, table):
+    table.statement.create()
+    before = set(org.simulation.organization.statements)
+    for found in (*org.simulation.organization.environments.values(), *org.simulation.organization.clusters.values()):
+        found.name = f"renamed-{found.name}"
+    table.statement.update(catalog="renamed", database="renamed-too", tableflow_topics=["totals"])
+    assert set(org.simulation.organization.statements) == before
+    table.statement.update(catalog="renamed-again", tableflow_topics=[])
+    assert set(org.simulation.organization.statements) == before
+    table.delete()
+    assert table.names() == (False, False)
+
+
+# --- records that are protected, or kept
+
+
+@pytest.fixture
+def protected(org, table):
+    table.statement.create()
+    for found in org.simulation.organization.clusters.values():
+        found.deletion_protection = True
+    return table
+
+
+@pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"])
+def test_a_protected_cluster_keeps_the_records_of_its_topics(org, protected, status):
+    given = {name: protected.statement.properties[name] for name in ("environment_id", "cluster_id")}
+    topic = org.resource("topic", "Own", topic="own", credentials="kafka-key", **given)
+    topic.create()
+    with pytest.raises(LakeferryError, match="CFL-DELETION-PROTECTED"):
+        protected.delete(status)
+    with pytest.raises(LakeferryError, match="CFL-DELETION-PROTECTED"):
+        topic.delete()
+    assert protected.names() == (True, True)
+    assert not protected.topics["own"].deleting
+    protected.delete("UPDATE_ROLLBACK_IN_PROGRESS")
+    topic.delete()
+    assert protected.names() == (False, False)
+    assert protected.topics["own"].deleting
+
+
+def test_a_deployment_that_keeps_its_data_keeps_the_table(org, table):
+    table.statement.properties["keep_table"] = "true"
+    table.statement.create()
+    table.delete()
+    assert table.names() == (True, True)
+    assert not org.simulation.organization.statements

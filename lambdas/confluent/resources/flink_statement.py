@@ -3,6 +3,13 @@
 Text and properties of a statement can't be changed, and deleting it doesn't undo its effects. So a statement's name ends in a
 fingerprint of both, and a changed text is a new statement. Before the old statement is deleted, it is stopped and its undo
 statement runs to completion. The statement itself is deleted last: once it is gone, nothing is left to do.
+
+The name is the resource's own, the table isn't: somebody else may have its topic or its subjects. Flink adds a version to their
+subject without an error, and DROP TABLE deletes topic and subjects. So they must not exist before the statement is sent, and the
+undo runs only for a table that the statement itself created.
+
+Confluent deletes a statement 30 days after it was stopped or ended, and its table stays (terraform-provider-confluent, issue
+687). Sending such a statement again would fail, or write every record a second time.
 """
 
 from __future__ import annotations
@@ -12,11 +19,20 @@ from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import RestClient, get_path, path, text
+from lambdas.confluent.flink_properties import FlinkStatementProps
 from lambdas.confluent.flink_sql import fingerprint
-from lambdas.confluent.lookup import Ctx, existing, in_container
-from lambdas.confluent.properties import FlinkStatementProps
+from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
 from lambdas.shared import errors
-from lambdas.shared.errors import InProgress, NeedsReplacement, Refused, ReplacementRequired, ResourceFailed
+from lambdas.shared.errors import (
+    DETAIL_LENGTH,
+    Conflict,
+    InProgress,
+    NeedsReplacement,
+    Refused,
+    ReplacementRequired,
+    ResourceFailed,
+    ResourceMissing,
+)
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = FlinkStatementProps
@@ -26,25 +42,47 @@ _FAULT_PATIENCE: Final = 600.0
 _IDLE: Final = ("STOPPED", "COMPLETED", "FAILED")
 _UNDONE: Final = "undone"
 _RAN: Final = "ran"
+_PHASE: Final = "phase"
+_TEXT: Final = "text"
+#: A note about the table: _OURS if topic and subjects did not exist when the statement was sent, _NOT_PROVEN if that is not
+#: known. States of earlier releases don't have it.
+_TABLE: Final = "table"
+_OURS: Final = "ours"
+_NOT_PROVEN: Final = "not proven"
+#: Seconds for which a topic that the undo has just dropped may still be listed.
+_DROP_PATIENCE: Final = 300.0
+#: Seconds for which a statement that exists may not be found.
+_GONE_PATIENCE: Final = 120.0
 
 
 def create(context: Ctx, spec: FlinkStatementProps) -> str:
+    """Send the statement. Raises Refused if the topic or a subject of its table exists."""
     plane = _plane(context, spec)
     name = _name(context, spec)
     if plane.read(_route(context, spec, _undo_name(name))) is not None:
         plane.delete(_route(context, spec, _undo_name(name)))
         raise InProgress(confluent_errors.FLINK_FAILED, f"an earlier undo of {name} is being deleted")
-    for note in (_UNDONE, _RAN):
+    _require_no_table(context, spec)
+    body = _statement(context, spec, name, spec.sql)
+    for note in (_UNDONE, _RAN, _PHASE):
         context.notes.pop(note, None)
-    plane.post(_route(context, spec), _statement(context, spec, name, spec.sql))
+    context.notes[_TABLE] = _OURS
+    context.claim()
+    plane.post(_route(context, spec), body)
     return name
 
 
 def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs | None:
-    actual = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
-    phase = text(actual, "status", "phase")
+    actual = _plane(context, spec).read(_route(context, spec, object_id))
+    if actual is None and _has_ended(context, spec, object_id):
+        return _outputs_of_ended(context, object_id)
+    actual = existing(actual, f"statement {object_id}")
+    phase, detail = text(actual, "status", "phase"), text(actual, "status", "detail")[:DETAIL_LENGTH]
+    if spec.topic and phase in ("FAILED", "FAILING", "COMPLETED") and _is_about_existing(detail):
+        context.notes[_TABLE] = _NOT_PROVEN
+        raise Refused(confluent_errors.FOREIGN_TOPIC, f"statement {object_id} did not create topic {spec.topic}: {detail}")
     if phase in ("FAILED", "FAILING"):
-        what = f"statement {object_id} failed: {text(actual, 'status', 'detail')[:300]}"
+        what = f"statement {object_id} failed: {detail}"
         if not _has_run(context, object_id):
             raise NeedsReplacement(confluent_errors.FLINK_FAILED, what, patience=_FAULT_PATIENCE)
         # Replacing it would run its undo, which drops the table and all its rows. A rollback must not fail because of it either.
@@ -56,17 +94,24 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
         _put(context, spec, actual, stopped=False)
     if phase not in ("RUNNING", "COMPLETED", "DEGRADED"):
         return None
-    context.notes[_RAN] = object_id
+    context.notes[_RAN], context.notes[_PHASE] = object_id, phase
     return {"name": object_id, "phase": phase}
 
 
 def update(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     """Change the pool and the account, which requires a stopped statement. Every other change needs a new statement."""
-    actual = existing(_plane(context, spec).read(_route(context, spec, object_id)), f"statement {object_id}")
-    if object_id != _name(context, spec):
-        if spec.tableflow_topics:
-            raise Refused(confluent_errors.FLINK_TABLEFLOW, f"statement {object_id} writes {', '.join(spec.tableflow_topics)}")
+    actual = _plane(context, spec).read(_route(context, spec, object_id))
+    has_ended = actual is None and _has_ended(context, spec, object_id)
+    if not has_ended:
+        actual = existing(actual, f"statement {object_id}")
+    if not _has_text(context, spec, object_id):
+        _require_replaceable(context, spec, object_id)
+        if has_ended and not _needs_undo(context, context.previous or spec, object_id):
+            raise ResourceMissing(errors.VANISHED, f"statement {object_id} is gone, and nothing is left to undo")
         raise ReplacementRequired(errors.OUTDATED, f"statement {object_id} has another text")
+    context.notes[_TEXT] = f"{object_id} {fingerprint(spec.sql, spec.properties)}"
+    if actual is None:
+        return
     if text(actual, "status", "phase") in _IDLE:
         _require_not_undone(context, spec, object_id)
     wanted = {"compute_pool_id": spec.compute_pool_id, "principal": spec.service_account_id}
@@ -84,7 +129,9 @@ def delete(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
     if actual is not None and text(actual, "status", "phase") not in (*_IDLE, "DELETING"):
         _put(context, spec, actual, stopped=True)
         raise InProgress(errors.WAITING, f"statement {object_id} is being stopped")
-    if spec.undo_sql and context.notes.get(_UNDONE) != object_id:
+    if _needs_undo(context, spec, object_id):
+        if spec.cluster_id:
+            require_unprotected(context, spec.environment_id, spec.cluster_id, f"statement {object_id} has a table with records")
         _undo(context, spec, plane, object_id)
     if plane.read(_route(context, spec, _undo_name(object_id))) is not None:
         plane.delete(_route(context, spec, _undo_name(object_id)))
@@ -98,13 +145,17 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
 
     def look() -> list[str]:
         plane = _plane(context, spec)
-        candidates = dict.fromkeys(filter(None, (_name(context, spec), known)))
+        candidates = dict.fromkeys(filter(None, (_name(context, spec), _former_name(context, spec), known)))
         if not context.deleting:
-            return [name for name in candidates if plane.read(_route(context, spec, name)) is not None]
+            found = [name for name in candidates if plane.read(_route(context, spec, name)) is not None]
+            if found and not context.owned:
+                # The state was lost. The name proves that the statement is ours, but not that it created its table.
+                context.notes[_TABLE] = _OURS if spec.adopt else _NOT_PROVEN
+            return found
         listed = {text(one, "name") for one in plane.pages(_route(context, spec))}
         managed = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
         names = {name.removesuffix("-undo") for name in listed if managed.fullmatch(name)}
-        if known and spec.undo_sql and context.notes.get(_UNDONE) != known:
+        if known and _needs_undo(context, spec, known):
             names.add(known)
         return sorted(names | {name for name in candidates if plane.read(_route(context, spec, name)) is not None})
 
@@ -115,8 +166,81 @@ def _has_run(context: Ctx, object_id: str) -> bool:
     """Return whether the statement has run: a note says so, or CloudFormation is updating it and so created it before."""
     before = context.previous
     return context.notes.get(_RAN) == object_id or (
-        isinstance(before, FlinkStatementProps) and _name(context, before) == object_id
+        isinstance(before, FlinkStatementProps) and object_id in (_name(context, before), _former_name(context, before))
     )
+
+
+def _require_replaceable(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
+    """Raise Refused if a new statement can't take the place of this one, because the table would go or can't be created again."""
+    if spec.tableflow_topics:
+        raise Refused(confluent_errors.FLINK_TABLEFLOW, f"statement {object_id} writes {', '.join(spec.tableflow_topics)}")
+    if context.notes.get(_TABLE) == _NOT_PROVEN:
+        raise Refused(confluent_errors.FOREIGN_TOPIC, f"statement {object_id} may not have created topic {spec.topic}")
+
+
+def _has_ended(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
+    """Return whether a statement that is not there has run, and its table is there: Confluent or a person deleted it."""
+    if context.notes.get(_RAN) != object_id or context.notes.get(_UNDONE) == object_id:
+        return False
+    return not spec.topic or _topic_exists(context, spec)
+
+
+def _outputs_of_ended(context: Ctx, object_id: str) -> Outputs:
+    """Return the outputs of a statement that had done all its work. Raises ResourceFailed for one that should still run."""
+    phase = context.notes.get(_PHASE, "")
+    if phase != "COMPLETED" and not context.rolling_back():
+        what = f"statement {object_id} is gone, and its table is there"
+        raise ResourceFailed(confluent_errors.FLINK_ENDED, what, patience=_GONE_PATIENCE)
+    return {"name": object_id, "phase": phase or "STOPPED"}
+
+
+def _has_text(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
+    """Return whether the statement has the text and properties of `spec`, apart from the names of environment and cluster.
+
+    Statements of earlier releases have a fingerprint with these names in their own names, and names may change.
+    """
+    now, before = fingerprint(spec.sql, spec.properties), context.previous
+    if object_id in (_name(context, spec), _former_name(context, spec)) or context.notes.get(_TEXT) == f"{object_id} {now}":
+        return True
+    return (
+        isinstance(before, FlinkStatementProps)
+        and object_id == _former_name(context, before)
+        and fingerprint(before.sql, before.properties) == now
+    )
+
+
+def _needs_undo(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
+    """Return whether the statement's undo must still run. A table that stays, or isn't the statement's, has none."""
+    if not spec.undo_sql or context.notes.get(_UNDONE) == object_id or context.notes.get(_TABLE) == _NOT_PROVEN:
+        return False
+    stays = spec.keep_table and context.previous is None and context.notes.get(_RAN) == object_id
+    return not stays or context.rolling_back()
+
+
+def _require_no_table(context: Ctx, spec: FlinkStatementProps) -> None:
+    """Raise Refused if the topic or a subject of the table exists. Raises Conflict while the undo's drop is being done."""
+    if not spec.topic:
+        return
+    if _topic_exists(context, spec):
+        what = f"topic {spec.topic} exists, and the statement did not create it"
+        if _UNDONE in context.notes:
+            raise Conflict(confluent_errors.FOREIGN_TOPIC, what, patience=_DROP_PATIENCE)
+        raise Refused(confluent_errors.FOREIGN_TOPIC, what)
+    registry = context.vendor.registry(spec.environment_id, context.secrets.read_key(spec.subject_credentials))
+    for subject in (f"{spec.topic}-value", f"{spec.topic}-key"):
+        if registry.read(path("subjects", subject, "versions", "latest")) is not None:
+            what = f"subject {subject} exists, and the statement did not create it"
+            raise Refused(confluent_errors.FOREIGN_SUBJECT, what)
+
+
+def _topic_exists(context: Ctx, spec: FlinkStatementProps) -> bool:
+    key = context.secrets.read_key(spec.topic_credentials)
+    plane = context.vendor.kafka(spec.environment_id, spec.cluster_id, key)
+    return plane.read(path("kafka", "v3", "clusters", spec.cluster_id, "topics", spec.topic)) is not None
+
+
+def _is_about_existing(detail: str) -> bool:
+    return "already exists" in detail.lower()
 
 
 def _require_not_undone(context: Ctx, spec: FlinkStatementProps, object_id: str) -> None:
@@ -159,7 +283,7 @@ def _statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> 
         "environment_id": spec.environment_id,
         "spec": {
             "statement": sql,
-            "properties": _properties(spec),
+            "properties": _properties(context, spec),
             "compute_pool_id": spec.compute_pool_id,
             "principal": spec.service_account_id,
             "stopped": False,
@@ -167,12 +291,25 @@ def _statement(context: Ctx, spec: FlinkStatementProps, name: str, sql: str) -> 
     }
 
 
-def _properties(spec: FlinkStatementProps) -> dict[str, str]:
-    return {**spec.properties, "sql.current-catalog": spec.catalog, "sql.current-database": spec.database}
+def _properties(context: Ctx, spec: FlinkStatementProps) -> dict[str, str]:
+    """Return the session's properties, with the names that environment and cluster have now: people may rename them."""
+    environment = context.vendor.cloud.read(path("org", "v2", "environments", spec.environment_id))
+    cluster = context.vendor.cluster(spec.environment_id, spec.cluster_id) if spec.cluster_id else None
+    return {
+        **spec.properties,
+        "sql.current-catalog": text(environment, "display_name") or spec.catalog,
+        "sql.current-database": text(cluster, "spec", "display_name") or spec.database,
+    }
 
 
 def _name(context: Ctx, spec: FlinkStatementProps) -> str:
-    return f"{context.name}-{fingerprint(spec.sql, _properties(spec))}"
+    return f"{context.name}-{fingerprint(spec.sql, spec.properties)}"
+
+
+def _former_name(context: Ctx, spec: FlinkStatementProps) -> str:
+    """Return the name that earlier releases gave the statement."""
+    named = {**spec.properties, "sql.current-catalog": spec.catalog, "sql.current-database": spec.database}
+    return f"{context.name}-{fingerprint(spec.sql, named)}"
 
 
 def _undo_name(name: str) -> str:

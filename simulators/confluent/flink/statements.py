@@ -30,6 +30,9 @@ _KINDS: Final = {
     Form.SELECT: "SELECT",
 }
 
+#: Phases in which a statement is deleted after a while.
+_ENDED: Final = ("STOPPED", "COMPLETED", "FAILED")
+
 
 def document(org: Organization, statement: Statement) -> dict[str, Any]:
     own = _PATH.format(organization=org.organization_id, environment=statement.environment)
@@ -174,7 +177,16 @@ def _environment(call: Call) -> str:
         raise ApiError(401, "invalid API key for this environment and region", code="unauthorized")
     if not allowed(call.org, call.principal, "flink", f"{environment.crn}/flink-region={region}"):
         raise forbidden()
+    _remove_ended(call.org)
     return environment.id
+
+
+def _remove_ended(org: Organization) -> None:
+    """Delete the statements that ended, or were stopped, too long ago. Their tables stay."""
+    oldest = org.clock.now() - org.delays.statement_retention
+    for key, statement in list(org.statements.items()):
+        if statement.phase in _ENDED and statement.updated < oldest:
+            del org.statements[key]
 
 
 def _existing(call: Call) -> Statement:
