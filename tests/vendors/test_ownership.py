@@ -220,7 +220,7 @@ class Table:
 
 @pytest.fixture
 def table(org):
-    given = LIVES["flink_statement"].needs(org)
+    given = LIVES["flink_statement"].properties(org)
     (topics,) = [found.topics for found in org.simulation.organization.clusters.values()]
     (registry,) = org.simulation.organization.schema_registries.values()
     return Table(org, org.resource("flink_statement", "It", **given), topics, registry.schemas._versions)
@@ -332,7 +332,7 @@ def test_a_statement_is_not_replaced_because_environment_or_cluster_has_another_
 def protected(org, table):
     table.statement.create()
     for found in org.simulation.organization.clusters.values():
-        found.deletion_protection = True
+        found.protected = True
     return table
 
 
