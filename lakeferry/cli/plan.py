@@ -20,6 +20,7 @@ PLANNED: Final = {
     "update, replace, recreate, delete, retain), why (property is a path; before, after, effect, caused_by, conditional), "
     "data_loss (what is deleted with the old object).",
     "losses": "The changes that delete data, without refused ones.",
+    "adopted": "The names of objects that the file adopts, and that are taken over if they exist.",
     "refused": "Each change that CloudFormation or Confluent can't make: resource, reason. If there is one, nothing is deployed.",
     "not_checked": "Sentences about what a vendor could refuse, and could not be asked.",
     "permissions": "Each resource with policy statements to change: stack, logical_id, type, added, removed, broadens.",

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from lakeferry.plan import references, replacement
+from lakeferry.plan import ownership, references, replacement
 from lakeferry.plan.difference import Action, Change, Comparison
 from lakeferry.plan.references import ResourceId
 from lakeferry.plan.templates import TemplateResource, resources_of
@@ -54,10 +54,12 @@ def find(comparison: Comparison, changes: Sequence[Change]) -> list[Refusal]:
         for change in changes
         if (before := comparison.before(change.resource)) and (reason := _by_confluent(before, change))
     ]
+    of_others = [Refusal(resource, reason) for resource, reason in ownership.refusals(comparison, changes)]
     return [
         *_exports_in_use(comparison, changes),
         *_fixed_names(comparison, changes),
         *by_confluent,
+        *of_others,
         *_because_of_tables_and_records(comparison, changes),
     ]
 

@@ -10,6 +10,7 @@ import attrs
 
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lakeferry.output import Output
+from lakeferry.plan import ownership
 from lakeferry.plan.cost import HOURS, Estimate
 from lakeferry.plan.difference import GRAVEST, Action, Change
 from lakeferry.plan.durations import Phase
@@ -79,6 +80,8 @@ def show(output: Output, plan: Plan) -> None:
     if plan.losses:
         output.print("DATA LOSS:", alarm=True)
         show_losses(output, plan)
+    for resource in ownership.adopted(plan.changes):
+        output.print(f"TAKEN OVER if it exists, because the file adopts it: {resource.what} {resource.name}", alarm=True)
     for system in _ORDER:
         _show_system(output, plan, system)
     _permissions(output, plan)
@@ -127,6 +130,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "changes": changes,
         "settings": [attrs.asdict(one) for one in plan.settings],
         "losses": [_as_document(change) for change in plan.losses],
+        "adopted": [resource.name for resource in ownership.adopted(plan.changes)],
         "refused": [{"resource": one.resource.name, "reason": one.reason} for one in plan.refusals],
         "not_checked": list(plan.unasked),
         "permissions": [attrs.asdict(one) for one in plan.permissions],

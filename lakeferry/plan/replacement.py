@@ -24,7 +24,7 @@ from lambdas.custom_resources import registry
 #: name. A test compares them with the types that raise ReplacementRequired.
 RECREATED_ON: Final[Mapping[str, tuple[str, ...]]] = {
     "catalog_integration": ("provider_integration_id",),
-    "flink_statement": ("sql", "properties", "catalog", "database"),
+    "flink_statement": ("sql", "properties"),
     "snowflake_catalog_integration": (),  # a new role, region, account or namespace is CREATE_ONLY: a new object
     "snowflake_external_volume": (),  # likewise
     "snowflake_iceberg_table": ("volume", "integration", "table", "namespace"),

@@ -79,6 +79,9 @@ class Streams(Construct):
                 adopt="topic" in topic.adopt,
             ),
         ).after(*self._accounts.rights[MANAGER])
+        keeps = self._loaded.deployment.keeps_data
+        if keeps:
+            created.keep()
         text = self._loaded.sources.schema_text(topic)
         if topic.datagen or not text:
             return [created]
@@ -90,11 +93,13 @@ class Streams(Construct):
                 credentials=self._keys[SCHEMA_REGISTRY].credentials,
                 subject=f"{topic.name}-value",
                 schema=_compact(text),
-                delete_permanently=not self._loaded.deployment.keeps_data,
+                delete_permanently=not keeps,
                 # In the deployment's own environment, an existing subject is one that Datagen registered for the topic.
                 adopt=self._loaded.deployment.confluent.environment_id is None or "subject" in topic.adopt,
             ),
         ).after(*self._accounts.rights[REGISTRY])
+        if keeps:
+            schema.keep()
         return [created, schema]
 
     def _acls(self) -> None:

@@ -98,6 +98,11 @@ class VendorResource(CustomResource, Generic[O]):
         #: Tokens of the outputs.
         self.outputs: O = props.OUTPUTS(*[self.get_att_string(name) for name in props.OUTPUTS._fields])
 
+    def keep(self) -> Self:
+        """Keep the object when its resource is removed or replaced, unless the deployment that created it is rolled back."""
+        self.apply_removal_policy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE)
+        return self
+
     def after(self, *others: IDependable) -> Self:
         """Create it after `others`, and delete it before them."""
         self.node.add_dependency(*others)

@@ -13,7 +13,7 @@ from assembly_kit import dev_templates
 
 from lakeferry.deployment.stacks import Event, Stack
 from lakeferry.output import Output
-from lakeferry.plan import build, cost, durations, permissions, references, refusals, render, replacement
+from lakeferry.plan import build, cost, durations, ownership, permissions, references, refusals, render, replacement
 from lakeferry.plan.difference import Action, Comparison
 from lakeferry.plan.render import Plan
 from lakeferry.plan.templates import SynthesizedStack, TemplateResource
@@ -210,7 +210,10 @@ def test_a_change_that_is_refused_is_no_data_loss(templates, capsys):
     render.show(Output(), plan)
     printed = capsys.readouterr().out
     assert "DATA LOSS" not in printed
-    assert f"CAN'T BE DEPLOYED: flink statement {STATEMENT} of lakeferry-dev-confluent: its text can't be changed" in printed
+    assert (
+        f"CAN'T BE DEPLOYED: flink statement {STATEMENT} (stock_trades_with_totals) of lakeferry-dev-confluent: its text can't be changed"
+        in printed
+    )
     assert "give the new version its own name and topic" in printed
     document = render.document(plan)
     assert document["losses"] == []
@@ -665,3 +668,74 @@ def test_the_last_duration_is_the_last_successful_deployments():
     )  # fmt: skip
     assert durations.took(result) == 600
     assert durations.took(events(("stack", "CREATE_IN_PROGRESS", 1))) is None
+
+
+# --- objects that others have, and records
+
+
+def shared_environment(resources, name="env-abc123"):
+    """Name an environment in the file, as its template then is: `environment_id` is a text, and no environment is created."""
+    text = json.dumps(resources["confluent"]).replace('{"Fn::GetAtt": ["Environment", "id"]}', f'"{name}"')
+    resources["confluent"].clear()
+    resources["confluent"].update(json.loads(text))
+    del resources["confluent"]["Environment"]
+
+
+def edited(templates, change):
+    after = copy.deepcopy(templates)
+    change({name.rpartition("-")[2]: template["Resources"] for name, template in after.items()})
+    return after
+
+
+def test_naming_the_environment_that_the_deployment_created_is_refused(templates):
+    found = refused(templates, edited(templates, shared_environment))
+    assert "would delete it with everything in it" in found["Environment"]
+    assert "Environment" not in refused(edited(templates, shared_environment), templates)
+
+
+def protect(resources):
+    resources["confluent"]["KafkaCluster"]["Properties"]["deletion_protection"] = True
+
+
+def without_topic(resources):
+    del resources["confluent"]["StockTradesTopic"]
+
+
+def other_text(resources):
+    statement = resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"]
+    statement["sql"] += " WHERE TRUE"
+    statement.pop("tableflow_topics", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "logical_id"), [(without_topic, "StockTradesTopic"), (other_text, "StockTradesWithTotalsStatement")]
+)
+def test_records_of_a_protected_cluster_are_not_deleted(templates, change, logical_id):
+    resources = {name.rpartition("-")[2]: template["Resources"] for name, template in templates.items()}
+    resources["confluent"]["StockTradesWithTotalsStatement"]["Properties"].pop("tableflow_topics", None)
+    protected = edited(templates, protect)
+    assert "deletion_protection of the cluster is on" in refused(protected, edited(protected, change))[logical_id]
+    for before, after in ((templates, edited(templates, change)), (protected, edited(templates, change))):
+        assert logical_id not in refused(before, after)
+
+
+def test_a_topic_that_another_resource_still_has_can_not_be_created(templates):
+    def by_flink(resources):
+        topic = resources["confluent"].pop("StockTradesTopic")["Properties"]["topic"]
+        statement = copy.deepcopy(resources["confluent"]["StockTradesWithTotalsStatement"])
+        statement["Properties"]["topic"] = topic
+        resources["confluent"]["StockTradesStatement"] = statement
+
+    after = edited(templates, by_flink)
+    assert "exists until another resource deletes it" in refused(templates, after)["StockTradesStatement"]
+    assert "exists until another resource deletes it" in refused(after, templates)["StockTradesTopic"]
+
+
+def test_what_the_file_adopts_is_shown(templates):
+    def adopts(resources):
+        resources["confluent"]["StockTradesTopic"]["Properties"]["adopt"] = True
+
+    changes = compared(templates, edited(templates, adopts))
+    assert [resource.logical_id for resource in ownership.adopted(changes)] == ["StockTradesTopic"]
+    assert [one.logical_id for one in ownership.adopted(compared({}, edited(templates, adopts)))] == ["StockTradesTopic"]
+    assert ownership.adopted(compared(edited(templates, adopts), templates)) == []
