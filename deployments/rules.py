@@ -11,6 +11,7 @@ from typing import Final
 
 from deployments import validation
 from deployments.model import Deployment, Tableflow, Topic, pascal_case
+from deployments.ownership_rules import adopted_objects_are_declared, statements_undo_only_their_table
 from deployments.sources import Missing, Sources
 from exports import cron, windows
 from exports.contract import WindowRule
@@ -288,6 +289,8 @@ RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
     environment_has_id_and_name,
     topics_have_one_writer,
     statements_exist,
+    statements_undo_only_their_table,
+    adopted_objects_are_declared,
     schemas_exist,
     write_modes_match_cleanup_policies,
     storage_is_readable,

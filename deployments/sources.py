@@ -34,6 +34,13 @@ _INSERT: Final = re.compile(
     r"(?:(?:`[^`]+`|\w+)\.){0,2}(?:`([^`]+)`|(\w+))(?=[\s(;]|--|/\*|$)",
     re.IGNORECASE | re.DOTALL,
 )
+_COMMENT: Final = re.compile(r"--[^\n]*|/\*(?:(?!\*/).)*\*/", re.DOTALL)
+#: The names of the tables that a statement drops.
+_DROP: Final = re.compile(
+    r"\bDROP\s+(?:MATERIALIZED\s+|TEMPORARY\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?"
+    r"(?:(?:`[^`]+`|\w+)\s*\.\s*){0,2}(?:`([^`]+)`|([\w-]+))",
+    re.IGNORECASE,
+)
 _OPTION: Final = re.compile(r"'(changelog\.mode|kafka\.cleanup-policy)'\s*=\s*'([^']*)'")
 
 
@@ -46,7 +53,8 @@ class StatementText:
     """`table` is the table that create.sql creates, "" where that can't be read.
 
     `options` are those of its options that decide how Tableflow writes the topic. `partitions` is the number of the topic's
-    partitions. `inserts_into` is the table that it fills without creating it, "" if there is none.
+    partitions. `dropped` are the tables that undo.sql drops. `inserts_into` is the table that it fills without creating it, "" if
+    there is none.
     """
 
     create: str
@@ -56,6 +64,7 @@ class StatementText:
     options: dict[str, str]
     partitions: int
     inserts_into: str = ""
+    dropped: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -130,6 +139,7 @@ def _statement(folder: Path) -> StatementText:
         properties={name: str(value) for name, value in properties.items()},
         table=next(filter(None, table.groups())) if (table := _TABLE.match(texts["create.sql"])) else "",
         inserts_into=next(filter(None, into.groups())) if (into := _INSERT.match(texts["create.sql"])) else "",
+        dropped=tuple(quoted or plain for quoted, plain in _DROP.findall(_COMMENT.sub(" ", texts["undo.sql"]))),
         options=dict(_OPTION.findall(texts["create.sql"])),
         partitions=int(buckets[1]) if (buckets := _BUCKETS.search(texts["create.sql"])) else _DEFAULT_BUCKETS,
     )

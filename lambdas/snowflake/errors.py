@@ -54,6 +54,11 @@ EXISTS: Final = ErrorRow("SNF-EXISTS", "Choose another name, or drop the object 
 FOREIGN: Final = ErrorRow(
     "SNF-FOREIGN", "Choose another name, or drop or rename the object if nobody needs it; Lakeferry neither changes nor drops it."
 )
+COMMENT_CHANGED: Final = ErrorRow(
+    "SNF-COMMENT-CHANGED",
+    "If the object is this deployment's, put the text above into its comment (COMMENT ON … IS …), and repeat what was refused. "
+    "If somebody else created it since, rename it first.",
+)
 SLOTS_TAKEN: Final = ErrorRow(
     "SNF-KEY-SLOTS",
     "Restore the secret's version whose key is in one of the slots, or empty the slot that nobody uses: ALTER USER … UNSET "

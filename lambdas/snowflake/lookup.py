@@ -2,8 +2,11 @@
 
 Snowflake has no ids, so objects are identified by their names. Generated names are deterministic, in upper case, and unique
 through the hash in `context.name`. An object's comment also contains `context.name`. An object without it is unmanaged: it is
-neither changed nor dropped, whoever chose the name. External ids are derived from `context.resource_uid`, which stays the same
-when a resource is replaced: a new volume presents the external id that is already in the role's trust policy.
+neither changed nor dropped, whoever chose the name. If this resource created an object of that name, a delete reports it: either
+somebody changed the comment, or dropped the object and created another one.
+
+External ids are derived from `context.resource_uid`, which stays the same when a resource is replaced: a new volume presents the
+external id that is already in the role's trust policy.
 """
 
 from __future__ import annotations
@@ -51,13 +54,19 @@ def is_managed(context: Ctx, row: Row) -> bool:
 
 
 def managed(context: Ctx, show: Sql, name: str) -> Row | None:
-    """Return the managed object's row, or None. For an unmanaged object, a delete returns None, and others raise Refused."""
+    """Return the managed object's row, or None. Raises LakeferryError for an unmanaged object.
+
+    A delete returns None for an unmanaged object, unless this resource created one of that name.
+    """
     row = shown(context, show, name)
     if row is None or is_managed(context, row):
         return row
-    if context.deleting:
-        return None
-    raise Refused(snowflake_errors.FOREIGN, f"{name} exists, and its comment doesn't hold `{ownership_tag(context)}`")
+    what = f"{name} exists, and its comment doesn't hold `{ownership_tag(context)}`"
+    if not context.deleting:
+        raise Refused(snowflake_errors.FOREIGN, what)
+    if context.owned:
+        raise LakeferryError(snowflake_errors.COMMENT_CHANGED, f"this deployment created {name}, but {what}")
+    return None
 
 
 def existing(context: Ctx, show: Sql, name: str) -> Row:
@@ -85,8 +94,7 @@ def ids(context: Ctx, show: Sql, name: str, known: str | None, object_id: str = 
 def drop(context: Ctx, show: Sql, name: str, statement: Sql) -> None:
     """Drop a managed object. It is no error if the object is gone or unmanaged."""
     with contextlib.suppress(NotFound):
-        row = shown(context, show, name)
-        if row is not None and is_managed(context, row):
+        if managed(context, show, name):
             context.vendor.run(statement)
 
 

@@ -48,7 +48,23 @@ def root(tmp_path_factory):
             assert old in text
             text = text.replace(old, new)
         (folder / "exports" / f"{export}.toml").write_text(text)
+    for statement, (create, undo) in {
+        "careless": ("CREATE TABLE `mine` AS SELECT 1", "DROP TABLE IF EXISTS `cat`.`db`.`theirs`"),
+        "filler": ("INSERT INTO `theirs` SELECT 1", "-- DROP TABLE a\ndrop table theirs"),
+        "alone": ("CREATE TABLE `mine` AS SELECT 1", "DROP TABLE `mine`"),
+    }.items():
+        (folder / "flink" / statement).mkdir()
+        (folder / "flink" / statement / "create.sql").write_text(create)
+        (folder / "flink" / statement / "undo.sql").write_text(undo)
     return folder
+
+
+STATEMENT = '[[statements]]\nname = "stock_trades_with_totals"'
+
+
+def also(statement):
+    """Return the change of the file that adds a statement."""
+    return STATEMENT, f'{STATEMENT}\n\n[[statements]]\nname = "{statement}"'
 
 
 def mistakes(text, root=ROOT):
@@ -86,6 +102,26 @@ def test_data_is_kept_by_default():
 
 #: The change to dev.toml, the reported key, and words in the message.
 WRONG = {
+    "an undo that drops another table": (
+        (also("careless"),),
+        "statements[1].name",
+        "undo.sql drops theirs, and create.sql creates mine",
+    ),
+    "an undo of a statement that creates nothing": ((also("filler"),), "statements[1].name", "undo.sql drops theirs"),
+    "a table in a shared environment that is no topic": (
+        (
+            also("alone"),
+            ('# environment_id = "env-…" ', 'environment_id = "env-abc123" #'),
+            ('# environment_name = "…"', 'environment_name = "shared"'),
+        ),
+        "statements[1].name",
+        "which is not a topic of this file",
+    ),
+    "an adopted table that isn't declared": (
+        (('name = "stock_trades_with_totals"\nstatement', 'name = "stock_trades_with_totals"\nadopt = ["subject"]\nstatement'),),
+        "topics[1].adopt",
+        "a statement registers the schema",
+    ),
     "an unknown key": ((("glue_workers = 2", "glue_wokers = 2"),), "aws.glue_wokers", "Did you mean glue_workers"),
     "a wrong type": ((("glue_workers = 2", 'glue_workers = "2"'),), "aws.glue_workers", "whole number"),
     "a version of Glue that can't run the job": (

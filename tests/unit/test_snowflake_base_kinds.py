@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from snowflake_context import MARK, MISSING, NAME, OWN, ROLE_ARN, context, result, row, script, spec, written
 
-from lambdas.shared.errors import BadProperties, NotFound, Refused, ResourceMissing
+from lambdas.shared.errors import BadProperties, LakeferryError, NotFound, Refused, ResourceMissing
 from lambdas.shared.resource import Context
 from lambdas.snowflake import lookup
 from lambdas.snowflake.resources import catalog_integration, database, iceberg_table, role, schema, warehouse
@@ -48,6 +49,19 @@ def test_a_foreign_object_is_refused_and_never_dropped(server, thing):
     deleting = context(server, deleting=True)
     assert kind.find_existing(deleting, spec(kind, **given), object_id) == []
     kind.delete(deleting, spec(kind, **given), object_id)
+    assert written(server) == []
+
+
+def test_an_object_of_ours_without_its_comment_is_neither_dropped_nor_called_gone(server, thing):
+    kind, given, show, found, object_id = thing
+    script(server, **{show: result({**found, "comment": "Data of the sales team"})})
+    deleting = attrs.evolve(context(server, deleting=True), is_owned=lambda: True)
+    for verb in (
+        lambda: kind.find_existing(deleting, spec(kind, **given), object_id),
+        lambda: kind.delete(deleting, spec(kind, **given), object_id),
+    ):
+        with pytest.raises(LakeferryError, match="SNF-COMMENT-CHANGED"):
+            verb()
     assert written(server) == []
 
 
