@@ -7,6 +7,7 @@ import pytest
 from confluent_environment import ROLE, SCHEMA, WIDER, Organization
 from confluent_lives import LIVES, OTHER_STATEMENT, STATEMENT, cluster, kafka, registry_key, tableflow
 
+from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.shared.errors import LakeferryError, Refused
 from simulators.confluent.schemas import Schema
 from simulators.confluent.simulation import REGION
@@ -359,3 +360,29 @@ def test_a_deployment_that_keeps_its_data_keeps_the_table(org, table):
     table.delete()
     assert table.names() == (True, True)
     assert not org.simulation.organization.statements
+
+
+def test_every_type_says_whose_an_object_is():
+    """Those whose objects anybody may have created are the ones that can be adopted, and are all tried here."""
+    adoptable = {name for name, kind in RESOURCE_TYPES.items() if "adopt" in attrs.fields_dict(kind.handler.PROPERTIES)}
+    assert adoptable == {*KINDS, "flink_statement"}
+    assert adoptable == {name for name, kind in RESOURCE_TYPES.items() if "`adopt`" in kind.ownership.proof}
+    by_comment = {name for name, kind in RESOURCE_TYPES.items() if "comment" in kind.ownership.proof}
+    assert by_comment == {name for name in RESOURCE_TYPES if name.startswith("snowflake_")} - {
+        "snowflake_grant",
+        "snowflake_trust",
+    }
+
+
+def test_an_integration_with_glue_of_somebody_else_is_named_at_once(org):
+    given = tableflow(org)
+    org.resource("catalog_integration", "Theirs", **given).create()
+    (theirs,) = org.simulation.organization.catalog_integrations
+    began = org.clock.now
+    ours = org.resource("catalog_integration", "It", **given)
+    with pytest.raises(Refused, match=f"CFL-FOREIGN-CATALOG.*{theirs}"):
+        ours.create()
+    assert org.clock.now - began < 60
+    ours.physical_id = "what CloudFormation makes up"
+    ours.delete()
+    assert list(org.simulation.organization.catalog_integrations) == [theirs]

@@ -20,9 +20,21 @@ property names the secret in Secrets Manager.
 
 Every resource also has the property `kind`."""
 
+_OWNERSHIP = """\
+An object that isn't proved to be the resource's own is never changed, deleted, disabled or undone. A search that found nothing
+proves nothing: somebody else may create the object after it. A create that the vendor certainly refused (400, 403, 409, 429)
+proves nothing either; one that got no answer, or a 5xx, may have made the object."""
+
 
 def page() -> str:
-    return markdown.page("Resources", _INTRO, *(_kind(name, each.handler) for name, each in RESOURCE_TYPES.items()))
+    return markdown.page("Resources", _INTRO, _ownership(), *(_kind(name, each.handler) for name, each in RESOURCE_TYPES.items()))
+
+
+def _ownership() -> str:
+    rows = [(code(name), kind.ownership.meets, kind.ownership.proof) for name, kind in RESOURCE_TYPES.items()]
+    return "\n\n".join(
+        ["## Whose an object is", _OWNERSHIP, markdown.table(["type", "can it meet a foreign one", "proof"], rows)]
+    )
 
 
 def _kind(name: str, kind: ResourceHandler) -> str:

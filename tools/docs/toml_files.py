@@ -120,6 +120,10 @@ _DEPLOYMENT_RULES: Final = {
     "topics_have_one_writer": "A topic is written by a statement, by Datagen or by your own producers. A statement creates one "
     "topic, with the name and the settings in its create.sql.",
     "statements_exist": "`flink/<name>/` has create.sql and undo.sql, and `after` names statements above this one.",
+    "statements_undo_only_their_table": "undo.sql drops only the table that create.sql creates. In an existing "
+    "environment, that table is a topic of the file.",
+    "adopted_objects_are_declared": "`adopt` names only what the deployment itself would create: no table of a topic without "
+    "`[topics.tableflow]`, and no subject that a connector or a statement registers.",
     "schemas_exist": "The schema file exists and holds an Avro record. A topic with `[topics.tableflow]` has a "
     "schema, or Datagen or a statement that registers one.",
     "write_modes_match_cleanup_policies": "`write_mode` is APPEND for cleanup.policy `delete`, UPSERT for `compact`. A "
