@@ -20,6 +20,7 @@ from lambdas.shared.redaction import ApiKey
 #: What follows the name of a resource in the names of its Flink statements.
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
 _REGISTERED: Final = "Datagen or Flink registered it for a topic of this deployment in a shared environment; it is never deleted"
+_IN_ENVIRONMENT: Final = "somebody else created it in the deployment's environment, which is not deleted while it is there"
 _BY_HAND: Final = "created manually inside a managed resource; deleted together with it"
 
 
@@ -170,7 +171,10 @@ class _Listing:
 
     def _owned_by(self, environment: _Environment, name: str) -> Ownership | None:
         """Return None for somebody else's object in an environment that the deployment didn't create."""
-        return self._within(environment.ownership, name) if environment.ownership else self.names.ownership(name)
+        ownership = self.names.ownership(name)
+        if ownership is None and environment.ownership is not None:
+            return retained(_IN_ENVIRONMENT)
+        return self._within(environment.ownership, name) if environment.ownership else ownership
 
     def _within(self, container: Ownership, name: str) -> Ownership:
         """Return the ownership of the object `name` in a managed container."""

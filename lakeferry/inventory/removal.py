@@ -33,7 +33,7 @@ from lambdas.snowflake.client import Snowflake
 ORDER: Final = (
     "snowflake_iceberg_table", "snowflake_schema", "snowflake_database", "snowflake_catalog_integration",
     "snowflake_external_volume", "snowflake_user", "snowflake_role", "snowflake_warehouse", "connector", "flink_statement",
-    "tableflow_topic", "catalog_integration", "flink_compute_pool", "provider_integration", "kafka_cluster", "environment",
+    "tableflow_topic", "catalog_integration", "flink_compute_pool", "kafka_cluster", "provider_integration", "environment",
     "role_binding", "api_key", "service_account", *(kind.name for kind in KINDS),
 )  # fmt: skip
 _AWS_KINDS: Final = {kind.name: kind for kind in KINDS}
@@ -55,14 +55,12 @@ class Outcome:
 
 
 def removable(items: Iterable[Item]) -> list[Item]:
-    """Return the orphans in the order of their removal. An orphaned environment is deleted with its contents."""
+    """Return the orphans in the order of their removal. An environment is the last: it is only deleted once it is empty."""
     listed = list(items)
     is_partial = any(item.verdict is Verdict.UNKNOWN and item.system != AWS for item in listed)
     orphans = [item for item in listed if item.verdict is Verdict.ORPHANED and item.kind in ORDER]
     orphans = [item for item in orphans if not (is_partial and item.kind in _KEYS)]
-    environments = {item.id for item in orphans if item.kind == "environment"}
-    outside = [item for item in orphans if not (item.parents and item.parents[0] in environments)]
-    return sorted(outside, key=lambda item: ORDER.index(item.kind))
+    return sorted(orphans, key=lambda item: ORDER.index(item.kind))
 
 
 def remove(ctx: DeploymentContext, items: Iterable[Item], report: Reporter) -> Outcome:
@@ -155,7 +153,13 @@ class _VendorObjects:
         handler = registry.find(item.kind).handler
         vendor: Confluent | Snowflake = self._confluent if item.system == CONFLUENT else self._snowflake
         context = Context(
-            vendor=vendor, name=_resource_name(item), secrets=self.ctx.secrets, clock=self.ctx.clock, notes={}, deleting=True
+            vendor=vendor,
+            name=_resource_name(item),
+            secrets=self.ctx.secrets,
+            clock=self.ctx.clock,
+            notes={},
+            deleting=True,
+            is_owned=lambda: True,  # the list of orphans, which the user has confirmed, has only the deployment's own
         )
         state = ResourceState(request_id="destroy", verb=DELETE, fingerprint="", since=self.ctx.clock.time(), name=context.name)
         if item.system == CONFLUENT:

@@ -42,12 +42,12 @@ def test_objects_of_a_stack_are_not_left_over(ctx, plant, stacks):
     boto3.client("secretsmanager").create_secret(Name=f"{ctx.deployment.prefix}/confluent/flink", SecretString="{}")
     items = [item for item in inventory.collect(ctx) if item.kind != "secret"]
     belongs = {item.kind: item.owner for item in items if item.verdict is Verdict.MANAGED}
-    kinds = "stack queue dynamodb_table role function log_group environment flink_compute_pool"
-    assert belongs.keys() == set(kinds.split())
+    assert belongs.keys() == set("stack queue dynamodb_table role function log_group environment".split())
     assert set(belongs.values()) == {stack}
-    found = {item.id: item.why for item in items}
+    found = {item.id: item for item in items}
     assert environment in found
-    assert "created manually" in found[by_hand]
+    assert found[by_hand].verdict is Verdict.RETAINED
+    assert "somebody else created it" in found[by_hand].why
 
 
 def test_objects_of_a_stack_that_could_not_be_deleted_are_left_over(ctx, plant, stacks):
@@ -66,6 +66,17 @@ def test_left_overs_in_aws_are_found(ctx):
     planted = plant_in_aws(ctx)
     assert {(kind, name) for system, kind, name in named(ctx, Verdict.ORPHANED) if system == AWS} == planted
     assert {item.owner for item in inventory.problems(inventory.collect(ctx))} == {ORPHAN}
+
+
+def test_a_glue_table_with_files_elsewhere_is_not_ours_and_its_database_stays(ctx):
+    plant_in_aws(ctx)
+    (database,) = [item.name for item in inventory.collect(ctx) if item.kind == "glue_database"]
+    boto3.client("glue").create_table(
+        DatabaseName=database, TableInput={"Name": "theirs", "StorageDescriptor": {"Location": "s3://theirs/0/"}}
+    )
+    found = {(item.kind, item.name): item.verdict for item in inventory.collect(ctx) if item.kind.startswith("glue_")}
+    expected = {("glue_database", database): Verdict.RETAINED, ("glue_table", "stock_trades"): Verdict.ORPHANED}
+    assert found == expected
 
 
 def test_databases_of_aggregates_that_earlier_deployments_kept_are_not_the_stacks(stand_ins):
