@@ -8,6 +8,7 @@ from resource_environment import ManualClock, MemoryDocuments, StackStates
 
 from lambdas.custom_resources.request import Request
 from lambdas.custom_resources.state import TOMBSTONE_SECONDS, ResourceState, StateStore, accept_request
+from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, StaleRequest, Transient
 
 
@@ -50,6 +51,36 @@ def test_a_row_of_another_release_is_still_read(ledger):
     text = {"request_id": "r", "verb": "Create", "fingerprint": "m", "since": 1.0, "name": "n", "new": 1, "facts": {"newer": 2}}
     ledger.documents.write("key", text, 0, None)
     assert ledger.read("key").facts.object_id is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "owned"),
+    [
+        ({}, False),
+        ({"notes": {"topic": "new"}}, False),
+        ({"object_id": "orders"}, True),
+        ({"lost_id": "orders"}, True),
+        ({"attempted": True}, True),
+        ({"object_id": "orders", "owned": False}, False),
+    ],
+)
+def test_a_row_of_a_release_that_did_not_know_owners_owns_what_it_may_have_created(ledger, facts, owned):
+    """A note that a search had found nothing was no proof."""
+    text = {"request_id": "r", "verb": "Create", "fingerprint": "m", "since": 1.0, "name": "n", "facts": facts}
+    ledger.documents.write("key", text, 0, None)
+    assert ledger.read("key").facts.owned is owned
+
+
+def test_a_create_that_can_not_be_written_down_is_not_claimed(ledger, stacks):
+    put(ledger, asked(), stacks)
+    lease = ledger.lease("key", "r1", "me", ledger.clock.time() + 100)
+    ledger.documents.dead = Transient(errors.STORAGE, "the table is throttled")
+    with pytest.raises(Transient):
+        lease.claim()
+    assert not lease.state.facts.owned
+    ledger.documents.dead = None
+    lease.claim()
+    assert ledger.read("key").facts.owned
 
 
 def test_two_writers_at_once_both_keep_what_they_wrote(ledger, stacks):
