@@ -59,6 +59,10 @@ COMMENT_CHANGED: Final = ErrorRow(
     "If the object is this deployment's, put the text above into its comment (COMMENT ON … IS …), and repeat what was refused. "
     "If somebody else created it since, rename it first.",
 )
+DATABASE_NOT_EMPTY: Final = ErrorRow(
+    "SNF-DATABASE-NOT-EMPTY",
+    "Move the schemas named above to another database, or drop them if nobody needs them, and repeat what was refused.",
+)
 SLOTS_TAKEN: Final = ErrorRow(
     "SNF-KEY-SLOTS",
     "Restore the secret's version whose key is in one of the slots, or empty the slot that nobody uses: ALTER USER … UNSET "

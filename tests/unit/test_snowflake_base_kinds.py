@@ -65,6 +65,17 @@ def test_an_object_of_ours_without_its_comment_is_neither_dropped_nor_called_gon
     assert written(server) == []
 
 
+def test_a_database_with_a_schema_of_somebody_else_is_not_dropped(server):
+    schemas = [row(name=name) for name in ("INFORMATION_SCHEMA", "PUBLIC", "ANALYSTS")]
+    script(server, **{"SHOW DATABASES": result(row()), "SHOW SCHEMAS IN DATABASE": [result(*schemas), result(*schemas[:2])]})
+    held = context(server, deleting=True)
+    with pytest.raises(LakeferryError, match=r"SNF-DATABASE-NOT-EMPTY.*ANALYSTS"):
+        database.delete(held, spec(database), OWN)
+    assert written(server) == []
+    database.delete(held, spec(database), OWN)
+    assert [statement.split()[0] for statement in written(server)] == ["DROP"]
+
+
 def test_a_similar_name_is_not_ours(server, thing):
     """`_` in a pattern of SHOW matches any character, and case is ignored."""
     kind, given, show, found, _ = thing

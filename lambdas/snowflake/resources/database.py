@@ -1,10 +1,13 @@
-"""The database that contains the tables' schema. Dropping it also drops what others have created in it."""
+"""The database with the tables' schema. It is dropped only if no other schema is in it, and can be restored for a time."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Final
 
+from lambdas.shared.errors import DETAIL_LENGTH, LakeferryError, NotFound
 from lambdas.shared.resource import Outputs
+from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import lookup, sql
 from lambdas.snowflake.lookup import Ctx
 from lambdas.snowflake.properties import DatabaseProps
@@ -14,6 +17,11 @@ TIMEOUT_SECONDS: Final = 1200.0
 _CREATE: Final = "CREATE DATABASE {name} COMMENT={comment}"
 _SHOW: Final = "SHOW DATABASES LIKE {pattern}"
 _DROP: Final = "DROP DATABASE IF EXISTS {name}"
+_SCHEMAS: Final = "SHOW SCHEMAS IN DATABASE {name}"
+#: Schemas that Snowflake creates in each database.
+_OWN_SCHEMAS: Final = frozenset({"INFORMATION_SCHEMA", "PUBLIC"})
+#: Seconds for which a schema that was dropped just before may still be listed.
+_EMPTY_PATIENCE: Final = 120.0
 
 
 def create(context: Ctx, spec: DatabaseProps) -> str:
@@ -32,6 +40,14 @@ def update(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: DatabaseProps, object_id: str) -> None:
+    """Drop it. Raises LakeferryError while it has a schema: the deployment's own is dropped before, so this one is somebody's."""
+    with contextlib.suppress(NotFound):
+        if lookup.managed(context, sql.by_name(_SHOW, object_id), object_id):
+            rows = context.vendor.run(sql.by_name(_SCHEMAS, object_id))
+            schemas = sorted({row.get("name", "") for row in rows} - _OWN_SCHEMAS)
+            if schemas:
+                what = f"database {object_id} still has the schemas {', '.join(schemas)[:DETAIL_LENGTH]}"
+                raise LakeferryError(snowflake_errors.DATABASE_NOT_EMPTY, what, patience=_EMPTY_PATIENCE)
     lookup.drop(context, sql.by_name(_SHOW, object_id), object_id, sql.by_name(_DROP, object_id))
 
 
