@@ -164,6 +164,19 @@ def test_data_is_deleted_or_kept_as_the_file_says(dev, prod):
     } == {"Delete"}
 
 
+def test_topics_and_schemas_that_leave_the_file_are_deleted_or_kept_as_it_says(dev, prod):
+    """An object that a failed deployment created goes with its rollback in both cases."""
+    kinds = ("Custom::LakeferryTopic", "Custom::LakeferrySchema")
+    for assembly, wanted in ((dev, "Delete"), (prod, "RetainExceptOnCreate")):
+        resources = [body for body in assembly.templates["confluent"]["Resources"].values() if body["Type"] in kinds]
+        assert {
+            (body["DeletionPolicy"], body["UpdateReplacePolicy"].replace("Retain", "RetainExceptOnCreate")) for body in resources
+        } == {(wanted, wanted)}
+    (statement,) = dev.resources("Custom::LakeferryFlinkStatement").values()
+    assert statement["topic"] == "stock_trades_with_totals"
+    assert "keep_table" not in statement
+
+
 def test_a_deployment_takes_few_functions(dev):
     for kind, most in (("AWS::Lambda::Function", 18), ("AWS::StepFunctions::StateMachine", 3), ("AWS::IAM::Role", 24)):
         assert len(dev.resources(kind)) <= most, kind
@@ -194,6 +207,14 @@ def test_kept_data_is_not_cleaned_up(dev, prod):
     assert _cleaned_up(prod) == []
     assert _cleaned_up(dev) == ["bucket", "bucket", "glue_database"]
     assert not [grant for grant in Reader(prod).grants() if "s3:DeleteObjectVersion" in grant.actions]
+
+
+def test_tables_of_a_protected_cluster_are_not_cleaned_up(dev, tmp_path):
+    """CloudFormation would empty Tableflow's bucket before it finds that it can't delete the topics."""
+    confluent = attrs.evolve(dev.plan.deployment.confluent, deletion_protection=True)
+    plan = attrs.evolve(dev.plan, deployment=attrs.evolve(dev.plan.deployment, confluent=confluent))
+    assembly = synthesise(plan, tmp_path)
+    assert [body.get("bucket") for body in assembly.resources(contract.CLEANUP_TYPE, "confluent").values()] == []
 
 
 def test_custom_resources_have_the_type_and_timeout_of_their_schema(assembly):

@@ -324,3 +324,29 @@ def test_columns_of_the_shipped_statements(name, columns):
 
 def test_the_state_of_the_deduplication_is_bounded():
     assert tomllib.loads((FLINK / "store_orders_flat" / "properties.toml").read_text()) == {"sql.state-ttl": "7 d"}
+
+
+FORMER = f"{NAME}-{fingerprint(SQL, PROPERTIES)}"
+
+
+def test_a_statement_of_an_earlier_release_is_found_and_not_replaced_after_a_new_name_of_its_environment(server):
+    there(server, FORMER, "RUNNING")
+    assert flink_statement.find_existing(context(server, owned=True), statement_spec(), None) == [FORMER]
+    renamed, notes = statement_spec(catalog="renamed"), {}
+    flink_statement.update(context(server, previous=statement_spec(), notes=notes), renamed, FORMER)
+    again = statement_spec(catalog="renamed-again")
+    flink_statement.update(context(server, previous=renamed, notes=notes), again, FORMER)
+    assert wrote(server) == []
+    with pytest.raises(ReplacementRequired):
+        other = statement_spec(catalog="renamed-again", sql="CREATE TABLE t AS SELECT 2")
+        flink_statement.update(context(server, previous=again, notes=notes), other, FORMER)
+
+
+def test_a_statement_that_completed_needs_no_statement_any_more(server):
+    notes = {}
+    there(server, NOW, "COMPLETED")
+    ready = flink_statement.is_ready(context(server, notes=notes), statement_spec(), NOW)
+    gone(server, NOW)
+    flink_statement.update(context(server, notes=notes), statement_spec(), NOW)
+    assert flink_statement.is_ready(context(server, notes=notes), statement_spec(), NOW) == ready
+    assert wrote(server) == []
