@@ -337,8 +337,8 @@ def test_a_statement_of_an_earlier_release_is_found_and_not_replaced_after_a_new
     again = statement_spec(catalog="renamed-again")
     flink_statement.update(context(server, previous=renamed, notes=notes), again, FORMER)
     assert wrote(server) == []
+    other = statement_spec(catalog="renamed-again", sql="CREATE TABLE t AS SELECT 2")
     with pytest.raises(ReplacementRequired):
-        other = statement_spec(catalog="renamed-again", sql="CREATE TABLE t AS SELECT 2")
         flink_statement.update(context(server, previous=again, notes=notes), other, FORMER)
 
 
