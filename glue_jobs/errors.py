@@ -16,6 +16,8 @@ import re
 import traceback
 from typing import ClassVar
 
+from exports.aws_denials import denial_of
+
 _LOG = logging.getLogger("lakeferry.export")
 _JAVA_CLASS = re.compile(r"\b(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b")
 
@@ -220,6 +222,9 @@ def translated(error: BaseException) -> ExportError:
     text = f"{type(error).__name__}: {error}"
     for pattern, kind, code, what, remedy in _KNOWN:
         if re.search(pattern, text):
+            denial = denial_of(text) if code == "EXP-AWS-DENIED" else None
+            if denial:
+                return kind(code, f"{what}; it is denied by {denial.by}", denial.remedy)
             return kind(code, what + _where(text, code), remedy)
     return Inconsistent(
         "EXP-UNEXPECTED",

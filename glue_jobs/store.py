@@ -13,6 +13,7 @@ import boto3
 from botocore.client import Config
 from botocore.exceptions import BotoCoreError, ClientError, IncompleteReadError
 
+from exports.aws_denials import DENIED, answer_of, denial_of
 from glue_jobs.errors import StorageProblem
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _GONE = {"NoSuchKey", "404", "NotFound", "NoSuchUpload"}
 _CONFLICT = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
 
 #: Lakeferry's code for an error code of AWS. It is EXP-AWS-FAILED for all others.
-_CODES = {"AccessDenied": "EXP-AWS-DENIED", "AccessDeniedException": "EXP-AWS-DENIED", "NoSuchBucket": "EXP-AWS-NO-BUCKET"}
+_CODES = {**dict.fromkeys(DENIED, "EXP-AWS-DENIED"), "NoSuchBucket": "EXP-AWS-NO-BUCKET"}
 
 
 @attrs.frozen
@@ -150,15 +151,18 @@ def aws_errors(doing: str) -> Iterator[None]:
             raise Conflict from error
         unsure = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500) >= 500
         kind = Gone if code in _GONE else Unanswered if unsure else StorageProblem
-        raise kind(_CODES.get(code, "EXP-AWS-FAILED"), f"{doing} failed: {code}", _remedy(code)) from error
+        answer = answer_of(error.response["Error"])
+        raise kind(_CODES.get(code, "EXP-AWS-FAILED"), f"{doing} failed: {answer}", _remedy(code, answer)) from error
     except BotoCoreError as error:
         raise Unanswered(
             "EXP-AWS-UNREACHABLE", f"{doing} failed: {error}", "Check network, region and credentials, then run again"
         ) from error
 
 
-def _remedy(code: str) -> str:
-    if "AccessDenied" in code:
+def _remedy(code: str, answer: str) -> str:
+    if code in DENIED and (denial := denial_of(answer)):
+        return f"It is denied by {denial.by}. {denial.remedy}"
+    if code in DENIED:
         return "Give the job's role this permission (docs/reference/iam.md lists what it needs), then run again"
     if code == "NoSuchBucket":
         return "Check --bucket; the run never creates buckets"
@@ -240,9 +244,9 @@ class Bucket:
             with aws_errors(f"deleting below s3://{self.name}/{self.prefix}"):
                 answer = self.s3.delete_objects(Bucket=self.name, Delete={"Objects": objects, "Quiet": True})  # type: ignore[typeddict-item]
             for error in answer.get("Errors", []):  # the call itself succeeds even if some objects remain
-                code = error.get("Code", "unknown")
-                what = f"deleting s3://{self.name}/{error.get('Key', '')} failed: {code}"
-                raise StorageProblem(_CODES.get(code, "EXP-AWS-FAILED"), what, _remedy(code))
+                code, said = error.get("Code", "unknown"), answer_of(error)
+                what = f"deleting s3://{self.name}/{error.get('Key', '')} failed: {said}"
+                raise StorageProblem(_CODES.get(code, "EXP-AWS-FAILED"), what, _remedy(code, said))
 
     def abort(self, relative: str, upload_id: str) -> None:
         with suppress(Gone), aws_errors(f"aborting the upload of s3://{self.name}/{self.key(relative)}"):

@@ -12,11 +12,13 @@ from typing import Final
 from botocore import exceptions as boto
 from botocore.exceptions import BotoCoreError, ClientError
 
+from exports.aws_denials import DENIED, denial_of
 from glue_jobs.errors import ExportError
 from lakeferry import errors
 from lakeferry.errors import CommandFailed
 from lakeferry.local.bootstrap import ROOT
 from lambdas.shared import errors as lambda_errors
+from lambdas.shared.aws import answer_to, error_code
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.redaction import redact
 
@@ -38,9 +40,10 @@ def as_failure(error: Exception) -> CommandFailed:
     """Return the error that the command reports. It contains no secret, even if the exception does."""
     if isinstance(error, LakeferryError):
         if error.row is lambda_errors.STORAGE and isinstance(error.__context__, BotoCoreError | ClientError):
-            return _of_aws(error.__context__, error.doing + error.what.rpartition(": ")[0])  # aws_call has translated it
+            return _of_aws(error.__context__, error.doing + _without_answer(error.what, error.__context__))
         why = errors.entry(error.row.code).cause
-        return CommandFailed(error.row.code, f"{error.doing}{error.what}", why=why, trace=trace_of(error))
+        hint = "" if error.remedy == error.row.remedy else error.remedy
+        return CommandFailed(error.row.code, f"{error.doing}{error.what}", hint, why=why, trace=trace_of(error))
     if isinstance(error, ExportError):
         return CommandFailed(error.code, redact(error.what), error.remedy, trace=trace_of(error))
     if isinstance(error, BotoCoreError | ClientError):
@@ -49,8 +52,23 @@ def as_failure(error: Exception) -> CommandFailed:
     return _unexpected(error)
 
 
+def is_aws_denial(error: Exception) -> bool:
+    """Return whether AWS denied a call because of a missing permission, also if the exception is translated already."""
+    if isinstance(error, ClientError):
+        return error_code(error) in DENIED
+    code = error.row.code if isinstance(error, LakeferryError) else getattr(error, "code", "")
+    context = error.__context__
+    return code == lambda_errors.STORAGE.code and isinstance(context, ClientError) and error_code(context) in DENIED
+
+
 def trace_of(error: Exception) -> str:
     return redact("".join(traceback.format_exception(error)))
+
+
+def _without_answer(what: str, error: BotoCoreError | ClientError) -> str:
+    """Return what `aws_call` was doing, without the answer of AWS that it appended."""
+    answer = answer_to(error) if isinstance(error, ClientError) else type(error).__name__
+    return what.removesuffix(f": {redact(answer)}")
 
 
 def _of_aws(error: BotoCoreError | ClientError, doing: str) -> CommandFailed:
@@ -96,7 +114,7 @@ def translate_aws_errors(doing: str) -> Iterator[None]:
         message = f"can't call AWS, because nobody is logged in ({type(error).__name__})"
         raise CommandFailed("AWS-CREDENTIALS", message) from None
     except ClientError as error:
-        raise _refused(doing, str(error.response.get("Error", {}).get("Code", ""))) from None
+        raise _refused(doing, error) from None
     except BotoCoreError as error:
         raise _unreachable(doing, error) from None
 
@@ -111,10 +129,15 @@ def _unreachable(doing: str, error: BotoCoreError) -> CommandFailed:
     return CommandFailed("AWS-UNREACHABLE", f"{message}. {address}, which AWS_ENDPOINT_URL names, does not answer", hint)
 
 
-def _refused(doing: str, code: str) -> CommandFailed:
+def _refused(doing: str, error: ClientError) -> CommandFailed:
+    code, answer = error_code(error), redact(answer_to(error))
     if "ExpiredToken" in code or code in ("InvalidClientTokenId", "UnrecognizedClientException", "RequestExpired"):
         return CommandFailed("AWS-CREDENTIALS", f"AWS rejects the credentials ({code})")
-    is_throttled = "Throttl" in code or code in _TOO_MANY
-    wait = "AWS is throttling the requests of this account: run the command again in a minute"
-    hint = wait if is_throttled else "Check the permissions of the role that you are logged in with"
-    return CommandFailed(lambda_errors.STORAGE.code, f"{doing}: {code}", hint)
+    denial = denial_of(answer) if code in DENIED else None
+    if denial:
+        hint = f"It is denied by {denial.by}. {denial.remedy}"
+    elif "Throttl" in code or code in _TOO_MANY:
+        hint = "AWS is throttling the requests of this account: run the command again in a minute"
+    else:
+        hint = "Check the permissions of the role that you are logged in with"
+    return CommandFailed(lambda_errors.STORAGE.code, f"{doing}: {answer}", hint)

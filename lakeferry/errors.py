@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 
+from exports.aws_denials import denial_of
 from lambdas.confluent import errors as confluent
 from lambdas.monitoring import errors as monitoring
 from lambdas.notifications import errors as notifications
@@ -73,6 +74,12 @@ class Reported:
 
     entry: Entry
     what: str
+
+    @property
+    def remedy(self) -> str:
+        """What the function advised: against what denied a call of AWS, if the message names it, else the catalogue's advice."""
+        denial = denial_of(self.what)
+        return denial.remedy if denial else self.entry.remedy
 
     def __str__(self) -> str:
         return f"{self.entry.code}  {self.what}"

@@ -143,8 +143,8 @@ def refused(secret: RotatingSecret, message: str) -> CommandFailed:
         hint = "Read `lakeferry logs rotation`, then run the command again"
         return CommandFailed("ROTATE-FAILED", f"{secret.name}: the function failed", hint)
     entry = reported.entry
-    hint = f"{entry.remedy} More: `lakeferry explain {entry.code}`"
-    details = {"code": entry.code, "what": reported.what, "cause": entry.cause, "remedy": entry.remedy}
+    hint = f"{reported.remedy} More: `lakeferry explain {entry.code}`"
+    details = {"code": entry.code, "what": reported.what, "cause": entry.cause, "remedy": reported.remedy}
     return CommandFailed("ROTATE-FAILED", f"{secret.name}: {reported}", hint, details, why=entry.cause)
 
 

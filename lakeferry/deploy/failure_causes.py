@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from exports.aws_denials import denial_of
 from lakeferry import errors
 from lakeferry.deployment.stacks import Event
 from lakeferry.plan.templates import resource_of_event
@@ -90,7 +91,9 @@ def _of_event(event: Event) -> Cause:
     reason, where = _clean(event.reason), f"{resource_of_event(event).what} {event.logical_id} in {event.stack}"
     if reported := errors.read(reason):
         entry = reported.entry
-        return Cause(where, entry.code, reported.what, entry.cause, entry.remedy)
+        return Cause(where, entry.code, reported.what, entry.cause, reported.remedy)
+    if denial := denial_of(reason):
+        return Cause(where, "", reason, f"It is denied by {denial.by}.", denial.remedy)
     handler = _HANDLER_CODE.search(event.reason)
     why, fix = _BY_HANDLER_CODE.get(handler[1], _OTHER) if handler else _OTHER
     return Cause(where, "", reason, why, fix)

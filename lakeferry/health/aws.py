@@ -12,7 +12,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health.model import Check, Group
 from lakeferry.inventory.aws_listing import pages
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import answer_to, error_code
+from lambdas.shared.redaction import redact
 
 GROUP: Final = Group("AWS")
 #: Services that a deployment needs and that some regions lack.
@@ -86,9 +87,9 @@ def glue_quotas(ctx: DeploymentContext) -> list[Check]:
     try:
         known = _glue_limits(ctx)
     except (ClientError, BotoCoreError) as error:
-        code = error_code(error) if isinstance(error, ClientError) else ""
+        reason = redact(answer_to(error)) if isinstance(error, ClientError) else type(error).__name__
         why, fix = (
-            f"Service Quotas can't be read: {code or type(error).__name__}",
+            f"Service Quotas can't be read: {reason}",
             "Look at them in the console of Service Quotas",
         )
         return [GROUP.warn(f"Glue: {name}", why, fix) for name in ("concurrent runs", "DPUs")]

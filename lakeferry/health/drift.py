@@ -16,8 +16,9 @@ from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE, Verdict
 from lakeferry.inventory.known import Answer, Existence, KnownResource, Looker, read_known
 from lakeferry.inventory.ownership import GIVEN_UP
 from lambdas.custom_resources import registry
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import answer_to
 from lambdas.shared.errors import LakeferryError
+from lambdas.shared.redaction import redact
 from lambdas.snowflake import sql
 
 _POLL: Final = 3.0
@@ -198,5 +199,5 @@ def _secret_name(known: KnownResource) -> str:
 
 def _short(error: Exception) -> str:
     if isinstance(error, ClientError):
-        return error_code(error)
+        return redact(answer_to(error))
     return str(error) if isinstance(error, TimeoutError) else type(error).__name__

@@ -13,18 +13,10 @@ import attrs
 from lakeferry import error_translation
 from lakeferry.errors import CommandFailed
 from lakeferry.health.model import Check, Group
-from lambdas.shared import errors
 
 T = TypeVar("T")
 #: Seconds to wait for an answer of a service.
 PATIENCE: Final = 60.0
-_DENIED: Final = (
-    "AccessDenied",
-    "AccessDeniedException",
-    "UnauthorizedOperation",
-    "AuthorizationError",
-    "AuthorizationErrorException",
-)
 
 
 @attrs.frozen
@@ -80,6 +72,6 @@ def failed(group: Group, name: str, error: Exception) -> Check:
     Missing permissions to read are a warning, not a failure.
     """
     failure = error if isinstance(error, CommandFailed) else error_translation.as_failure(error)
-    if failure.code == errors.STORAGE.code and failure.message.endswith(_DENIED):
+    if error_translation.is_aws_denial(error):
         return group.warn(name, f"can't be read: {failure.message}", failure.hint)
     return group.fail(name, f"{failure.code}: {failure.message}", failure.hint)

@@ -57,7 +57,7 @@ def look(ctx: DeploymentContext) -> list[Check]:
     try:
         grants = list(_grants(vendor, sql.named(given.role)))
     except LakeferryError as error:
-        unknown = GROUP.fail(PRIVILEGES, f"{error.row.code}: {error.what}", error.row.remedy)
+        unknown = GROUP.fail(PRIVILEGES, f"{error.row.code}: {error.what}", error.remedy)
         return [key, login, unknown, GROUP.skip(WAREHOUSE, "not checked"), user(vendor, given)]
     return [key, login, privileges(grants, given), warehouse(vendor, grants, given), user(vendor, given)]
 

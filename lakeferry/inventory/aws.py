@@ -19,6 +19,8 @@ from lakeferry.inventory.model import AWS, ORPHAN, Item, Ownership, Verdict, orp
 from lakeferry.inventory.ownership import StackHistory, of_stack, stack_items
 from lambdas import contract
 from lambdas.custom_resources.cleanup import is_table_in
+from lambdas.shared.aws import answer_to
+from lambdas.shared.redaction import redact
 
 _BY_HAND: Final = "created manually: the deployment file names it"
 _ITS_KEY: Final = "encrypts the secret that the deployment file names"
@@ -51,7 +53,7 @@ def _guarded(kind: str, read: Callable[[], Iterator[Item]]) -> list[Item]:
     try:
         return list(read())
     except ClientError as error:
-        return [unknown(AWS, kind, str(error.response.get("Error", {}).get("Code", "")))]
+        return [unknown(AWS, kind, redact(answer_to(error)))]
     except BotoCoreError as error:
         return [unknown(AWS, kind, type(error).__name__)]
 

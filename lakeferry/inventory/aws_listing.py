@@ -12,8 +12,9 @@ import attrs
 from botocore.exceptions import ClientError
 
 from deployments.model import Deployment
+from exports.aws_denials import DENIED
 from lakeferry.deployment.context import DeploymentContext
-from lambdas.shared.aws import DENIED, error_code
+from lambdas.shared.aws import error_code
 
 Tags = Mapping[str, str]
 #: Parts of the error codes for a resource that doesn't exist.

@@ -24,8 +24,9 @@ from lambdas.custom_resources import registry
 from lambdas.custom_resources.reconcile import Reconciler
 from lambdas.custom_resources.request import DELETE
 from lambdas.custom_resources.state import ResourceState, StateStore, Versioned
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import answer_to, error_code
 from lambdas.shared.errors import LakeferryError, Transient
+from lambdas.shared.redaction import redact
 from lambdas.shared.resource import Context
 from lambdas.snowflake.client import Snowflake
 
@@ -95,7 +96,7 @@ def _try(ctx: DeploymentContext, vendors: _VendorObjects, item: Item) -> tuple[s
     except LakeferryError as error:
         return f"{error.row.code}: {error.what}", patience if isinstance(error, Transient) else error.patience
     except ClientError as error:
-        return error_code(error), _PATIENCE / 10
+        return redact(answer_to(error)), _PATIENCE / 10
     except BotoCoreError as error:
         return type(error).__name__, _PATIENCE / 10
     return (None, 0.0) if is_gone else ("it is still there", patience)

@@ -20,6 +20,7 @@ import duckdb_extension_httpfs
 import duckdb_extension_iceberg
 from botocore.exceptions import BotoCoreError, ClientError
 
+from exports.aws_denials import answer_of
 from glue_jobs.errors import ExportError
 from glue_jobs.store import aws_errors
 from lakeferry.errors import CommandFailed
@@ -111,8 +112,8 @@ def tableflow_key(secret_id: str = "") -> TableflowKey:
         fields = json.loads(boto3.client("secretsmanager").get_secret_value(SecretId=name)["SecretString"])
         return TableflowKey(*(str(fields[field]) for field in _KEY_FIELDS))
     except (BotoCoreError, ClientError) as error:
-        code = getattr(error, "response", {}).get("Error", {}).get("Code") or type(error).__name__
-        raise _unusable_key(name, f"can't be read ({code})") from None
+        why = answer_of(error.response.get("Error", {})) if isinstance(error, ClientError) else type(error).__name__
+        raise _unusable_key(name, f"can't be read ({why})") from None
     except (ValueError, KeyError, TypeError):
         raise _unusable_key(name, f"lacks a field: it needs {', '.join(_KEY_FIELDS)}") from None
 

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import (
-    DETAIL_LENGTH,
     Conflict,
     Denied,
     ErrorRow,
@@ -15,6 +14,7 @@ from lambdas.shared.errors import (
     RateLimited,
     Refused,
     Transient,
+    shortened,
 )
 from lambdas.shared.http import Response, requested_wait
 
@@ -165,7 +165,7 @@ def detail(body: Any) -> str:
         message = "; ".join(filter(None, map(_message_of, body["errors"])))
     elif isinstance(body, dict):
         message = _message_of(body["error"] if isinstance(body.get("error"), dict) else body)
-    return message[:DETAIL_LENGTH]
+    return shortened(message)
 
 
 def _message_of(error: Any) -> str:

@@ -104,7 +104,7 @@ class Cleaner:
             answer = s3.delete_objects(Bucket=bucket, ExpectedBucketOwner=owner, Delete={"Objects": objects, "Quiet": True})
             refused = answer.get("Errors", [])
             if refused:
-                raise error_for(f"removing an object of bucket {bucket}", str(refused[0].get("Code")))
+                raise error_for(f"removing an object of bucket {bucket}", refused[0])
         uploads = s3.list_multipart_uploads(Bucket=bucket, ExpectedBucketOwner=owner).get("Uploads", [])
         for upload in uploads:
             with suppress(_Gone), _calling("ending an upload"):

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from exports.aws_denials import DENIED
 from lambdas import contract
 from lambdas.rotation import errors as rotation_errors
-from lambdas.shared.aws import DENIED, FINAL, aws_call, raise_instead
+from lambdas.shared.aws import FINAL, aws_call, raise_instead
 from lambdas.shared.errors import ErrorRow, Refused
 from lambdas.shared.redaction import Secret
 from lambdas.shared.secrets import CURRENT, NOT_SECRET, PREVIOUS
@@ -177,7 +178,7 @@ class SecretVersions:
     @contextmanager
     def _calling(self, doing: str, row: ErrorRow) -> Iterator[None]:
         what = f"{doing} secret {self.secret_id}"
-        with aws_call(what), raise_instead(FINAL | DENIED, lambda code: Refused(row, f"{what}: {code}")):
+        with aws_call(what), raise_instead(FINAL | DENIED, lambda answer: Refused(row, f"{what}: {answer}")):
             yield
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
+from exports.aws_denials import DENIED, answer_of
 from lambdas.shared import errors
 from lambdas.shared.errors import Denied, LakeferryError, Refused, Transient
 
@@ -18,29 +19,36 @@ FINAL: Final = frozenset(
     "LimitExceededException MalformedPolicyDocumentException PreconditionNotMetException ResourceExistsException "
     "ResourceNotFoundException ValidationError ValidationException".split()
 )
-#: Error codes of missing permissions. A new role's permissions take some seconds to become effective.
-DENIED: Final = frozenset("AccessDenied AccessDeniedException KMSAccessDeniedException UnauthorizedOperation".split())
 
 
 def error_code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
+def answer_to(error: ClientError) -> str:
+    """Return the code and, for a denial, what AWS says about it."""
+    return answer_of(error.response.get("Error", {}))
+
+
 @contextmanager
 def raise_instead(codes: Container[str], error: Callable[[str], Exception]) -> Iterator[None]:
-    """Raise `error(code)` if AWS answers with one of `codes`. Other exceptions are not changed."""
+    """Raise `error(answer)` if AWS answers with one of `codes`. Other exceptions are not changed."""
     try:
         yield
     except ClientError as refused:
-        if (code := error_code(refused)) in codes:
-            raise error(code) from None
+        if error_code(refused) in codes:
+            raise error(answer_to(refused)) from None
         raise
 
 
-def error_for(doing: str, code: str) -> LakeferryError:
-    """Return Refused for a final code, Denied for a missing permission, and Transient otherwise."""
+def error_for(doing: str, error: Mapping[str, Any]) -> LakeferryError:
+    """Return Refused for a final code, Denied for a missing permission, and Transient otherwise. `error` is boto3's `Error`.
+
+    A missing permission is tried again for a while: a new role's permissions take some seconds to become effective.
+    """
+    code = str(error.get("Code", ""))
     kind = Refused if code in FINAL else Denied if code in DENIED else Transient
-    return kind(errors.STORAGE, f"{doing}: {code}")
+    return kind(errors.STORAGE, f"{doing}: {answer_of(error)}")
 
 
 @contextmanager
@@ -49,6 +57,6 @@ def aws_call(doing: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise error_for(doing, error_code(error)) from None
+        raise error_for(doing, error.response.get("Error", {})) from None
     except (BotoCoreError, ResponseParserError) as error:
         raise Transient(errors.STORAGE, f"{doing}: {type(error).__name__}") from None

@@ -26,10 +26,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from exports.aws_denials import denial_of, shorten
 from lambdas.shared.redaction import redact
 
 #: Details from a vendor are cut to this many characters.
 DETAIL_LENGTH = 300
+
+
+def shortened(text: str, length: int = DETAIL_LENGTH) -> str:
+    """Return a vendor's text with at most `length` characters, its beginning and its end."""
+    return shorten(text, length)
 
 
 class ErrorRow(NamedTuple):
@@ -55,8 +61,14 @@ class LakeferryError(Exception):
             self.patience = patience
         super().__init__(row.code, self.what)
 
+    @property
+    def remedy(self) -> str:
+        """What to do: against what denied the call, if AWS names it in the message, also in one that a vendor passes on."""
+        denial = denial_of(self.what)
+        return denial.remedy if denial else self.row.remedy
+
     def __str__(self) -> str:
-        return f"{self.row.code}  {self.doing}{self.what}. What to do: {self.row.remedy}"
+        return f"{self.row.code}  {self.doing}{self.what}. What to do: {self.remedy}"
 
 
 class BadProperties(LakeferryError):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from exports.aws_denials import DENIED
 from lambdas.shared import errors
-from lambdas.shared.aws import DENIED, aws_call, raise_instead
+from lambdas.shared.aws import aws_call, raise_instead
 from lambdas.shared.errors import Denied, NotFound
 from lambdas.shared.redaction import ApiKey, Secret
 
@@ -40,9 +41,9 @@ class SecretStore:
     def read(self, secret_id: str, stage: str = CURRENT) -> dict[str, Secret]:
         """Return the value; empty if there is no value, or no such secret. Raises NotFound unless it is a JSON object."""
 
-        def denied(code: str) -> Denied:
-            why = "it doesn't exist, or the function may not read it or use its KMS key"
-            return Denied(errors.STORAGE, f"reading secret {secret_id}: {code} ({why})")
+        def denied(answer: str) -> Denied:
+            why = "it doesn't exist, or the function may not read it or use its key"
+            return Denied(errors.STORAGE, f"reading secret {secret_id}: {answer} ({why})")
 
         try:
             with (

@@ -8,7 +8,7 @@ import attrs
 from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, EndpointConnectionError
 
 from lambdas.shared import errors
-from lambdas.shared.aws import error_code
+from lambdas.shared.aws import answer_to, error_code
 from lambdas.shared.errors import Refused
 from lambdas.shared.http import NotSent, ResponseLost
 
@@ -32,10 +32,10 @@ class SnsTopics:
         except ClientError as error:
             code, status = error_code(error), error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
             if status >= 500:
-                raise ResponseLost(errors.STORAGE, f"{doing}: {code}") from None
+                raise ResponseLost(errors.STORAGE, f"{doing}: {answer_to(error)}") from None
             if code in _THROTTLED:
                 raise NotSent(errors.STORAGE, f"{doing}: {code}") from None
-            raise Refused(errors.STORAGE, f"{doing}: {code}") from None
+            raise Refused(errors.STORAGE, f"{doing}: {answer_to(error)}") from None
         except (EndpointConnectionError, ConnectTimeoutError) as error:
             raise NotSent(errors.STORAGE, f"{doing}: {type(error).__name__}") from None
         except BotoCoreError as error:

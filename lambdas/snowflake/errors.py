@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from lambdas.shared.clock import Clock
 from lambdas.shared.errors import (
-    DETAIL_LENGTH,
     Conflict,
     Denied,
     ErrorRow,
@@ -19,6 +18,7 @@ from lambdas.shared.errors import (
     RateLimited,
     Refused,
     Transient,
+    shortened,
 )
 from lambdas.shared.http import Response, requested_wait
 
@@ -160,7 +160,7 @@ def error_from(answer: Response, label: str, clock: Clock, skew: str = "") -> La
 
 def describe(answer: Response, label: str) -> str:
     code, message = field(answer.body, "code"), field(answer.body, "message")
-    details = " ".join(filter(None, (code, " ".join(message.split())[:DETAIL_LENGTH])))
+    details = " ".join(filter(None, (code, shortened(" ".join(message.split())))))
     handle = field(answer.body, "statementHandle") or answer.request_id or "not given"
     return f"{label}: HTTP {answer.status}" + (f", {details}" if details else "") + f" (query id {handle})"
 

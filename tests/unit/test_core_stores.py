@@ -119,8 +119,9 @@ def test_a_denied_secret_may_also_not_exist():
 
     with pytest.raises(Denied) as denied:
         SecretStore(Denying()).read_key("it")
-    reason = "it doesn't exist, or the function may not read it or use its KMS key"
-    assert denied.value.what == f"reading secret it: AccessDeniedException ({reason})"
+    reason = "it doesn't exist, or the function may not read it or use its key"
+    assert denied.value.what.startswith("reading secret it: AccessDeniedException")
+    assert denied.value.what.endswith(f"({reason})")
 
 
 @pytest.mark.parametrize("value", ["canary", "[1]", '"canary"', "null", '{"apiKey": "canary"}'])

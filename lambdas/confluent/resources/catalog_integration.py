@@ -9,7 +9,7 @@ from lambdas.confluent.client import RestClient, get_path, path, require_text, t
 from lambdas.confluent.lookup import Ctx, existing, in_container, known_and_named
 from lambdas.confluent.properties import CatalogIntegrationProps, TableflowTopicProps
 from lambdas.shared import errors
-from lambdas.shared.errors import DETAIL_LENGTH, Conflict, Refused, ReplacementRequired, ResourceFailed
+from lambdas.shared.errors import Conflict, Refused, ReplacementRequired, ResourceFailed, shortened
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = CatalogIntegrationProps
@@ -119,5 +119,5 @@ def require_working(context: Ctx, spec: InTableflow, integration: dict[str, Any]
 
 
 def fault(what: str, reason: str) -> ResourceFailed:
-    detail = f"{what}: {reason[:DETAIL_LENGTH] or 'no reason given'}"
+    detail = f"{what}: {shortened(reason) or 'no reason given'}"
     return ResourceFailed(confluent_errors.CATALOG_FAILED, detail, patience=FAULT_PATIENCE)

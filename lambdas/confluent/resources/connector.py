@@ -10,7 +10,7 @@ from lambdas.confluent.client import get_path, objects, path, text
 from lambdas.confluent.errors import mentions
 from lambdas.confluent.lookup import Ctx, existing, in_container
 from lambdas.confluent.properties import ConnectorProps
-from lambdas.shared.errors import Conflict, NeedsReplacement, Refused, Transient
+from lambdas.shared.errors import Conflict, NeedsReplacement, Refused, Transient, shortened
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = ConnectorProps
@@ -41,7 +41,9 @@ def is_ready(context: Ctx, spec: ConnectorProps, object_id: str) -> Outputs | No
     if state == "FAILED" or failed:
         reason = text(actual, "status", "connector", "trace") or "; ".join(text(task, "msg") for task in failed)
         raise NeedsReplacement(
-            confluent_errors.CONNECTOR_FAILED, f"connector {object_id} failed: {reason[:300]}", patience=_FAULT_PATIENCE
+            confluent_errors.CONNECTOR_FAILED,
+            f"connector {object_id} failed: {shortened(reason)}",
+            patience=_FAULT_PATIENCE,
         )
     if state == "PAUSED":
         context.vendor.cloud.put(_route(context, spec) + "/resume", None)

@@ -24,7 +24,6 @@ from lambdas.confluent.flink_sql import fingerprint
 from lambdas.confluent.lookup import Ctx, existing, in_container, require_unprotected
 from lambdas.shared import errors
 from lambdas.shared.errors import (
-    DETAIL_LENGTH,
     Conflict,
     InProgress,
     NeedsReplacement,
@@ -32,6 +31,7 @@ from lambdas.shared.errors import (
     ReplacementRequired,
     ResourceFailed,
     ResourceMissing,
+    shortened,
 )
 from lambdas.shared.resource import Outputs
 
@@ -77,7 +77,7 @@ def is_ready(context: Ctx, spec: FlinkStatementProps, object_id: str) -> Outputs
     if actual is None and _has_ended(context, spec, object_id):
         return _outputs_of_ended(context, object_id)
     actual = existing(actual, f"statement {object_id}")
-    phase, detail = text(actual, "status", "phase"), text(actual, "status", "detail")[:DETAIL_LENGTH]
+    phase, detail = text(actual, "status", "phase"), shortened(text(actual, "status", "detail"))
     if spec.topic and phase in ("FAILED", "FAILING", "COMPLETED") and _is_about_existing(detail):
         context.notes[_TABLE] = _NOT_PROVEN
         raise Refused(confluent_errors.FOREIGN_TOPIC, f"statement {object_id} did not create topic {spec.topic}: {detail}")
@@ -260,7 +260,7 @@ def _undo(context: Ctx, spec: FlinkStatementProps, plane: RestClient, object_id:
     phase = text(actual, "status", "phase")
     if phase == "FAILED":
         plane.delete(_route(context, spec, name))
-        reason = text(actual, "status", "detail")[:300]
+        reason = shortened(text(actual, "status", "detail"))
         raise ResourceFailed(confluent_errors.FLINK_FAILED, f"statement {name} failed: {reason}", patience=_FAULT_PATIENCE)
     if phase == "COMPLETED":
         context.notes[_UNDONE] = object_id

@@ -15,7 +15,7 @@ from lambdas.confluent.properties import TableflowTopicProps
 from lambdas.confluent.resources import catalog_integration
 from lambdas.confluent.resources.catalog_integration import FAULT_PATIENCE, client, cluster_ref, query, resume
 from lambdas.shared import errors
-from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed
+from lambdas.shared.errors import InProgress, Refused, ReplacementRequired, ResourceFailed, shortened
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = TableflowTopicProps
@@ -118,7 +118,9 @@ def _fault(spec: TableflowTopicProps, reason: str, *, failed: bool) -> ResourceF
     row = confluent_errors.TABLEFLOW_FAILED if failed else confluent_errors.TABLEFLOW_SUSPENDED
     if "not empty" in reason.lower():
         row = confluent_errors.STORAGE_NOT_EMPTY
-    return ResourceFailed(row, f"Tableflow of topic {spec.topic}: {reason[:300] or 'no reason given'}", patience=FAULT_PATIENCE)
+    return ResourceFailed(
+        row, f"Tableflow of topic {spec.topic}: {shortened(reason) or 'no reason given'}", patience=FAULT_PATIENCE
+    )
 
 
 def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, Any]) -> None:

@@ -102,7 +102,7 @@ def _refresh_state(context: Ctx, spec: IcebergTableProps) -> tuple[str, str]:
         return "", refused.what
     if not isinstance(status, dict):
         return "", "AUTO_REFRESH is off"
-    return str(status.get("executionState") or ""), str(status)[: errors.DETAIL_LENGTH]
+    return str(status.get("executionState") or ""), errors.shortened(str(status))
 
 
 def _restart_refresh(context: Ctx, spec: IcebergTableProps, state: str) -> None:

@@ -65,7 +65,8 @@ def is_ready(context: Ctx, spec: LinkedDatabaseProps, object_id: str) -> Outputs
     if status.get("executionstate") == "RUNNING" and not failures:
         _require_shown(context, spec, object_id)
         return {"name": object_id}
-    reason = f"{status.get('executionstate') or 'no state'}: {failures or status.get('error', '')}"[: errors.DETAIL_LENGTH]
+    reason = f"{status.get('executionstate') or 'no state'}: {failures or status.get('error', '')}"
+    reason = errors.shortened(reason)
     raise ResourceFailed(snowflake_errors.LINK, f"linked database {object_id} is {reason}", patience=_FAULT_PATIENCE)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from lambdas.shared.errors import DETAIL_LENGTH, Conflict, ErrorRow, NotFound, Refused, ResourceFailed
+from lambdas.shared.errors import DETAIL_LENGTH, Conflict, ErrorRow, NotFound, Refused, ResourceFailed, shortened
 from lambdas.shared.resource import Outputs
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import sql
@@ -212,7 +212,7 @@ def _of_volume(reason: str, bad: dict[str, str]) -> ErrorRow:
 
 
 def _failed(side: Side, row: ErrorRow, reason: str) -> ResourceFailed:
-    words = " ".join(reason.split())[:_REASON_LENGTH] or "no reason"
+    words = shortened(" ".join(reason.split()), _REASON_LENGTH) or "no reason"
     return ResourceFailed(row, f"{side}: {side.presents}; Snowflake says: {words}", patience=_ROLE_PATIENCE)
 
 
