@@ -19,6 +19,7 @@ from exports.forms import zone_problem
 from exports.toml_model import BadFile
 
 Finding = tuple[str, str]
+_MULTI_ZONE_ECKU: Final = 2
 #: Tags that every resource gets.
 OWN_TAGS: Final = ("project", "stage", "owner")
 _MOST_TAGS: Final = 40
@@ -66,6 +67,13 @@ def environment_has_id_and_name(deployment: Deployment, sources: Sources) -> Ite
             "confluent.environment_id",
             "and environment_name go together: set both for an existing environment, neither for a new one",
         )
+
+
+def zones_have_units(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
+    """Confluent's API refuses it (cmk/v2, max_ecku): a cluster of high availability needs two units."""
+    confluent = deployment.confluent
+    if confluent.availability == "MULTI_ZONE" and confluent.max_ecku is not None and confluent.max_ecku < _MULTI_ZONE_ECKU:
+        yield "confluent.max_ecku", f"is {confluent.max_ecku}, and a cluster of MULTI_ZONE needs {_MULTI_ZONE_ECKU} at least"
 
 
 def topics_have_one_writer(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
@@ -287,6 +295,7 @@ RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
     names_are_unique,
     tags_are_allowed,
     environment_has_id_and_name,
+    zones_have_units,
     topics_have_one_writer,
     statements_exist,
     statements_undo_only_their_table,

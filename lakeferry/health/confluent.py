@@ -14,6 +14,7 @@ from lakeferry.errors import CommandFailed
 from lakeferry.health import runner
 from lakeferry.health.model import Check, Group
 from lakeferry.output import Output
+from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import CLOUD, Confluent, RestClient, text
 from lambdas.shared.errors import Denied, NotFound
 
@@ -65,13 +66,17 @@ def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
         own = stacks.find_part(ctx, "confluent")
         known = own.outputs.get("EnvironmentId", "") if isinstance(own, Stack) else ""
         return GROUP.ok(ENVIRONMENT, f"{known}, created by this deployment" if known else "will be created")
-    names = {text(one, "id"): text(one, "display_name") for one in vendor.cloud.pages("/org/v2/environments")}
+    listed = {text(one, "id"): one for one in vendor.cloud.pages("/org/v2/environments")}
+    names = {listed_id: text(environment, "display_name") for listed_id, environment in listed.items()}
     fix = "Correct `confluent.environment_id` and `environment_name` in the deployment file"
     if id not in names:
         existing = ", ".join(f"{id} ({name})" for id, name in names.items())
         return GROUP.fail(ENVIRONMENT, f"the organization has no {id}; it has {existing}", fix)
     if names[id] != wanted:
         return GROUP.fail(ENVIRONMENT, f"{id} is called {names[id]}", fix, f"{wanted}, as the file says")
+    if not text(listed[id], "stream_governance_config", "package"):
+        ungoverned = f"{id} has no Stream Governance package, so it never gets a Schema Registry"
+        return GROUP.fail(ENVIRONMENT, ungoverned, confluent_errors.NO_GOVERNANCE.remedy, "the package Essentials or Advanced")
     return GROUP.ok(ENVIRONMENT, f"{id}, {wanted}")
 
 

@@ -269,6 +269,8 @@ class Confluent:
     def schema_registry(self, environment_id: str) -> dict[str, Any]:
         """Return the environment's Schema Registry. Raises InProgress until its first Kafka cluster exists."""
         listed = self.cloud.pages("/srcm/v3/clusters", environment=environment_id)
+        if not listed:
+            self._require_governance(environment_id)
         phase = text(listed[0], "status", "phase") if listed else "PROVISIONING"
         if phase == "FAILED":
             raise ResourceFailed(
@@ -277,6 +279,13 @@ class Confluent:
         if phase != "PROVISIONED" or not text(listed[0], "spec", "http_endpoint"):
             raise InProgress(errors.WAITING, f"the Schema Registry of {environment_id} is {phase}")
         return listed[0]
+
+    def _require_governance(self, environment_id: str) -> None:
+        """Raise ResourceFailed for an environment that gets no Schema Registry, because it has no Stream Governance package."""
+        environment = self.cloud.read(path("org", "v2", "environments", environment_id))
+        if environment is not None and not text(environment, "stream_governance_config", "package"):
+            what = f"environment {environment_id} has no Stream Governance package, so no Schema Registry"
+            raise ResourceFailed(confluent_errors.NO_GOVERNANCE, what, patience=120.0)
 
     def flink_region(self, region: str) -> dict[str, Any]:
         """Return a Flink region. Raises NotFound if Confluent has no Flink in `region`."""

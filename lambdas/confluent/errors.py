@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from lambdas.shared.clock import Clock
@@ -126,10 +127,23 @@ CATALOG_FAILED: Final = ErrorRow(
     "Correct what the message names, and deploy again, which resumes the integration; `lakeferry doctor` checks each hop.",
 )
 MISSING_ENDPOINT: Final = ErrorRow("CFL-NO-ENDPOINT", "Use a cluster with a public endpoint.")
+NO_GOVERNANCE: Final = ErrorRow(
+    "CFL-NO-GOVERNANCE",
+    "Give the environment the package Essentials or Advanced in the Confluent Cloud console, under Stream Governance; then "
+    "deploy again.",
+)
+IP_FILTER: Final = ErrorRow(
+    "CFL-IP-FILTER",
+    "An IP filter of the organization refuses the address of this call. The functions have no fixed address: exempt the "
+    "operation group that the message is about, or the environment, from the filter in the Confluent Cloud console (Network "
+    "access, IP filters); then deploy again.",
+)
 
 
 #: Seconds to wait after a 429 that doesn't say how long.
 DEFAULT_WAIT = 10.0
+#: What a call from an address outside of the organization's IP filters is told. The documentation has no list of messages.
+_IP_FILTER: Final = re.compile(r"IP[ _-]?filter|IP address[^.]*not (?:allowed|permitted|authorized)", re.IGNORECASE)
 _ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
     400: (Refused, INVALID),
     401: (Denied, AUTH),
@@ -148,6 +162,8 @@ def error_from(answer: Response, call: str, clock: Clock, denied_patience: float
     if answer.status == 429:
         asked_for = requested_wait(answer.headers, clock)
         return RateLimited(RATE, what, wait=DEFAULT_WAIT if asked_for is None else asked_for)
+    if answer.status in (401, 403) and _IP_FILTER.search(text):
+        return Refused(IP_FILTER, what)
     if answer.status in _ROWS:
         kind, row = _ROWS[answer.status]
         return kind(row, what, patience=denied_patience) if kind is Denied else kind(row, what)

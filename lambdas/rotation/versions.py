@@ -24,7 +24,7 @@ from lambdas.rotation import errors as rotation_errors
 from lambdas.shared.aws import FINAL, aws_call, raise_instead
 from lambdas.shared.errors import ErrorRow, Refused
 from lambdas.shared.redaction import Secret
-from lambdas.shared.secrets import CURRENT, NOT_SECRET, PREVIOUS
+from lambdas.shared.secrets import CURRENT, PREVIOUS, is_secret
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
@@ -47,7 +47,7 @@ class Version:
     guarded: Mapping[str, Secret] = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        guarded = {name: Secret(value) for name, value in self.fields.items() if name not in NOT_SECRET}
+        guarded = {name: Secret(value) for name, value in self.fields.items() if is_secret(name, value)}
         object.__setattr__(self, "guarded", guarded)
 
     def text(self, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -21,17 +22,34 @@ if TYPE_CHECKING:
 #: The fields of every key, as AWS's managed external secrets name them.
 KEY_ID: Final = "apiKey"
 KEY_SECRET: Final = "apiSecret"  # noqa: S105  (the name of a field)
-#: Fields that may be shown. Every other field is secret, including one that somebody added.
+#: Fields that may be shown. Every other field is secret, unless `is_secret` sees that somebody added ordinary words.
 NOT_SECRET: Final = frozenset(
     "apiKey serviceAccountId resourceId environmentId displayName sasl.username api.key bootstrap.servers security.protocol "
     "sasl.mechanism schema.registry.url schema.registry.basic.auth.credentials.source principal.id compute.pool.id "
     "organization.id environment.id endpoint kafka.cluster.id catalog.uri account user host role warehouse namespace "
     "publicKey fingerprint snowflake_account_identifier snowflake_service_user snowflake_rsa_public_key_1_pem".split()
 )
+#: Names of fields that are secret whatever their value is.
+_SECRET_NAME: Final = re.compile(r"secret|pass|private|token|credential|jaas|auth|pin\b|key", re.IGNORECASE)
+#: Up to four words, names, dates or short numbers, such as an owner's address or a region.
+_ORDINARY: Final = re.compile(
+    r"(?:[A-Z]?[a-z]{1,20}|[A-Z]{1,12}|\d{1,4})(?:[ ._@/:-]+(?:[A-Z]?[a-z]{1,20}|[A-Z]{1,12}|\d{1,4})){0,3}"
+)
 CURRENT: Final = "AWSCURRENT"
 PREVIOUS: Final = "AWSPREVIOUS"
 _MISSING: Final = "ResourceNotFoundException"
 _TOKENS: Final = uuid.UUID("6f0e1c9a-43f3-4d5e-9a44-7b5f7d1b2a10")
+
+
+def is_secret(field: str, value: str) -> bool:
+    """Return whether a field of a secret is secret itself.
+
+    Ordinary words that somebody added, such as an owner or a stage, are not: they occur in names and messages, from which
+    `redact` would remove them.
+    """
+    if field in NOT_SECRET:
+        return False
+    return bool(_SECRET_NAME.search(field)) or not _ORDINARY.fullmatch(value)
 
 
 @attrs.frozen
@@ -56,7 +74,7 @@ class SecretStore:
             return {}
         try:
             fields = json.loads(text)
-            return {str(name): Secret(str(value), redacted=name not in NOT_SECRET) for name, value in fields.items()}
+            return {str(name): Secret(str(value), redacted=is_secret(str(name), str(value))) for name, value in fields.items()}
         except (ValueError, AttributeError):
             raise NotFound(errors.SECRET_SHAPE, f"secret {secret_id} is not a JSON object", patience=0.0) from None
 

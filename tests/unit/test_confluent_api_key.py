@@ -249,3 +249,16 @@ def test_every_service_has_fields_requirements_and_a_test_call():
     for service in SERVICES:
         held = secret_fields.fields(service, key, secret_fields.Connection(SA, "r"))
         assert held["apiSecret"] == "canary"
+
+
+def test_a_secret_that_cant_be_written_costs_one_key_and_not_one_at_every_retry(server):
+    making(server)
+    server.answers[f"DELETE {KEYS}/NEW"] = (204, None)
+    ctx = context(server, filled=None)
+    for _ in range(5):
+        ctx.secrets.client.fail_next = "AccessDeniedException"
+        with pytest.raises(Denied):
+            api_key.create(ctx, key_spec())
+    assert server.routes.count(f"POST {KEYS}") == server.routes.count(f"DELETE {KEYS}/NEW") == 1
+    assert api_key.create(ctx, key_spec()) == "NEW"
+    assert stored(ctx)["apiSecret"] == "canary-of-a-new-key"

@@ -248,6 +248,36 @@ def test_the_organization_is_read_once(server):
     assert len(server.sent) == 1
 
 
+@pytest.mark.parametrize(
+    ("governance", "code"),
+    [({}, "CFL-NO-GOVERNANCE"), ({"stream_governance_config": {"package": "ESSENTIALS"}}, "LF-WAITING")],
+)
+def test_an_environment_without_governance_never_gets_a_schema_registry(server, governance, code):
+    server.answers["GET /srcm/v3/clusters"] = listing()
+    server.answers[f"GET /org/v2/environments/{ENV}"] = (200, {"id": ENV, **governance})
+    with pytest.raises(LakeferryError) as failed:
+        cloud(server).schema_registry(ENV)
+    assert failed.value.row.code == code
+    assert failed.value.patience <= 120
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize(
+    ("said", "row"),
+    [
+        ("Request denied by IP filter ipf-1", "CFL-IP-FILTER"),
+        ("Source IP address 203.0.113.7 is not allowed", "CFL-IP-FILTER"),
+        ("Access is denied", "CFL-AUTH"),
+        ("Forbidden for principal of description", "CFL-AUTH"),
+    ],
+)
+def test_an_ip_filter_is_told_from_a_missing_role(server, status, said, row):
+    server.answers["GET /x"] = (status, {"errors": [{"detail": said}]})
+    with pytest.raises(LakeferryError) as failed:
+        cloud(server).cloud.get("/x")
+    assert failed.value.row.code.startswith(row)
+
+
 def test_the_cluster_of_a_client_may_be_missing_pending_or_failed(server):
     vendor = cloud(server)
     with pytest.raises(ParentMissing):

@@ -12,7 +12,7 @@ from lambdas.custom_resources.request import CloudFormationStacks
 from lambdas.custom_resources.state import DynamoDocuments, Versioned
 from lambdas.shared.errors import Denied, NotFound, Transient
 from lambdas.shared.redaction import SHOWN, redact
-from lambdas.shared.secrets import SecretStore
+from lambdas.shared.secrets import SecretStore, is_secret
 
 
 def refused(code):
@@ -94,12 +94,34 @@ def test_a_key_s_id_and_its_connection_may_be_shown_and_any_other_field_may_not(
         "apiKey": "ABCDEFGH12345678",
         "apiSecret": "canary-canary",
         "endpoint": "https://lsrc.example",
-        "added": "by-somebody",
+        "added": "Tr0ub4dor&3-by-somebody",
+        "adminPassword": "ordinary",
+        "owner": "lakeferry",
+        "stage": "production",
+        "contact": "data-team@example.com",
     }
     held = SecretStore(MemorySecrets(it=json.dumps(fields))).read("it")
     assert held.keys() == fields.keys()
     assert redact("ABCDEFGH12345678 at https://lsrc.example") == "ABCDEFGH12345678 at https://lsrc.example"
-    assert redact("canary-canary, by-somebody") == f"{SHOWN}, {SHOWN}"
+    assert redact("canary-canary, Tr0ub4dor&3-by-somebody, ordinary") == f"{SHOWN}, {SHOWN}, {SHOWN}"
+    words = "lakeferry-dev in production of data-team@example.com"
+    assert redact(words) == words, "ordinary words that somebody added occur in names and messages"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("note", "q7Xv2LmP9sTz4kRw"),
+        ("note", "cfltAbCdEfGh"),
+        ("note", "deadbeefdeadbeef0123456789abcdef"),
+        ("sasl.jaas.config", "required"),
+        ("apiToken", "production"),
+        ("note", "-----BEGIN PRIVATE KEY-----"),
+        ("note", "aBcDeFgHiJkLmNoPqRsT"),
+    ],
+)
+def test_a_field_that_looks_or_is_called_secret_is_secret(field, value):
+    assert is_secret(field, value)
 
 
 def test_a_secret_without_a_value_is_empty():

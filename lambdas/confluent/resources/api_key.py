@@ -31,6 +31,8 @@ SUCCESSES: Final = 2
 #: Separates the resource's name and rotation's token in a display name.
 ROTATED: Final = "/"
 _ROUTE: Final = "/iam/v2/api-keys"
+#: The note with the time at which the secret could not be written.
+_UNWRITABLE: Final = "unwritable"
 #: A connection that has every field.
 _EVERYTHING: Final = Connection(*("any" for _ in attrs.fields(Connection)))
 
@@ -40,11 +42,14 @@ def create(context: Ctx, spec: ApiKeyProps) -> str:
     for lost in _listed(context, spec):
         if text(lost, "spec", "display_name") == context.name:
             context.vendor.cloud.delete(_ROUTE + path(text(lost, "id")))
+    if _UNWRITABLE in context.notes:  # don't create a key at every retry only to delete it: first the secret must take a value
+        context.secrets.write(spec.secret, stored, version=f"{context.name}/{context.clock.time()}")
     created = context.vendor.cloud.post(_ROUTE, {"spec": _wanted(context, spec)})
     key = ApiKey(require_text(created, "id"), Secret(require_text(created, "spec", "secret")))
     try:
         context.secrets.write(spec.secret, _filled(spec, stored, key, connection), version=key.id)
     except Refused:
+        context.notes[_UNWRITABLE] = str(context.clock.time())
         context.vendor.cloud.delete(_ROUTE + path(key.id))
         raise
     return key.id
