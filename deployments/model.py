@@ -242,6 +242,11 @@ class Snowflake:
     user_name: str | None = setting(
         "Name of the reader, the user that can only read.", default=None, form=validation.SNOWFLAKE_NAME
     )
+    network_policy: str | None = setting(
+        "Network policy of the reader, if the account has one that refuses AWS's addresses. The deployer's role must own it.",
+        default=None,
+        form=validation.SNOWFLAKE_NAME,
+    )
     refresh_seconds: int = setting("Seconds between two checks for new snapshots.", default=60, minimum=30, maximum=86400)
     linked_database: bool = setting(
         "Whether there is also a catalog-linked database, which shows all tables of the Glue database. The reader may "

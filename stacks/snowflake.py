@@ -129,6 +129,7 @@ class SnowflakeStack(LakeferryStack):
                 role=self.roles["reader"],
                 warehouse=self.warehouse,
                 namespace=self.schema.full_name,
+                network_policy=self.settings.network_policy or "",
             ),
         )
         self.user = user.outputs.name

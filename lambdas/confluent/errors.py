@@ -143,7 +143,7 @@ IP_FILTER: Final = ErrorRow(
 #: Seconds to wait after a 429 that doesn't say how long.
 DEFAULT_WAIT = 10.0
 #: What a call from an address outside of the organization's IP filters is told. The documentation has no list of messages.
-_IP_FILTER: Final = re.compile(r"IP[ _-]?filter|IP address[^.]*not (?:allowed|permitted|authorized)", re.IGNORECASE)
+_IP_FILTER: Final = re.compile(r"IP[ _-]?filter|IP address.{0,60}not (?:allowed|permitted|authorized)", re.IGNORECASE)
 _ROWS: dict[int, tuple[type[LakeferryError], ErrorRow]] = {
     400: (Refused, INVALID),
     401: (Denied, AUTH),

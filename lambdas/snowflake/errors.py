@@ -26,7 +26,10 @@ AUTH: Final = ErrorRow(
     "SNF-AUTH", "Compare the key's fingerprint with DESC USER, and account and user with the deployment file; then deploy again."
 )
 NETWORK: Final = ErrorRow(
-    "SNF-NETWORK-POLICY", "Give the function a fixed address that the policy allows, or a policy of its own to the user."
+    "SNF-NETWORK-POLICY",
+    "The functions have no fixed address. Create a network policy for Lakeferry's two users, owned by the deployer's role: set it "
+    "for the deployer's user, and name it as network_policy under [snowflake] for the reader "
+    "(docs/how-to/prepare-snowflake.md); then deploy again.",
 )
 ROLE: Final = ErrorRow("SNF-ROLE", "Run the script of docs/how-to/prepare-snowflake.md once more, and deploy again.")
 PRIVILEGE: Final = ErrorRow(

@@ -165,6 +165,7 @@ class UserProps(Properties[UserOutputs]):
     role: str = prop("The user's default role.", default="")
     warehouse: str = prop("The user's default warehouse.", default="")
     namespace: str = prop("The user's default namespace: a database or `database.schema`.", default="")
+    network_policy: str = prop("A network policy of the user's own, which the deployer's role owns.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
         yield from sql.name_problems(self.name)

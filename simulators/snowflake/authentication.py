@@ -21,6 +21,11 @@ _AHEAD: Final = 60
 #: Times in claims are in seconds, but larger values than this one are in milliseconds.
 _MILLISECONDS: Final = 1e11
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512")
+#: The message in public reports: snowflakedb/terraform-provider-snowflake #4076.
+_NOT_ALLOWED: Final = (
+    "Incoming request with IP/Token 203.0.113.7 is not allowed to access Snowflake. Contact your account administrator. For more "
+    "information about this error, go to https://community.snowflake.com/s/ip-xxxxxxxxxxxx-is-not-allowed-to-access."
+)
 _UNVERIFIED: Final[Any] = {name: False for name in ("verify_signature", "verify_exp", "verify_iat", "verify_nbf", "verify_aud")}
 
 
@@ -72,6 +77,8 @@ def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
     except (jwt.PyJWTError, TypeError, ValueError):
         raise _Invalid("JWT_TOKEN_INVALID_SIGNATURE") from None
     _require_fresh(claims, account.clock.now())
+    if account.behavior.account_policy and not user.network_policy:
+        raise CallRefused(403, "390422", _NOT_ALLOWED)
     if user.disabled:
         raise CallRefused(401, "390101", "User access disabled. Contact your local system administrator.")
     return user

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
 import attrs
+
+_SETTINGS: Final = ("partition_rows", "most_rows", "prefix", "account_policy", "network_policies")
 
 
 @attrs.define
@@ -25,19 +27,25 @@ class Behavior:
     """`partition_rows` is the size of a partition, `most_rows` the number of rows at which a result is truncated.
 
     `prefix` begins two property names in DESC CATALOG INTEGRATION, GLUE_AWS_… or API_AWS_…, which differ between accounts.
+
+    With `account_policy`, the account has a network policy that allows no client, so only users with a policy of their own log in:
+    a user's policy takes precedence (Snowflake's "Controlling network traffic with network policies"). `network_policies` has the
+    owners of policies that allow all clients, by name.
     """
 
     partition_rows: int = 10_000
     most_rows: int = 1_000_000
     prefix: str = "GLUE"
+    account_policy: bool = False
+    network_policies: dict[str, str] = attrs.Factory(dict)
     slow: list[Slowness] = attrs.Factory(list)
 
     def change(self, given: dict[str, Any]) -> None:
         """Change the behavior. Raises ValueError or TypeError, also re.error for an invalid regular expression."""
         slow = given.pop("slow", None)
         for name, value in given.items():
-            if name not in ("partition_rows", "most_rows", "prefix"):
-                raise ValueError(f"{name}: give partition_rows, most_rows, prefix or slow")
+            if name not in _SETTINGS:
+                raise ValueError(f"{name}: give {', '.join(_SETTINGS)} or slow")
             setattr(self, name, value)
         if slow is not None:
             self.slow = [Slowness(**each) for each in slow]

@@ -149,6 +149,7 @@ class User(SnowflakeObject):
     default_role: str = ""
     default_warehouse: str = ""
     default_namespace: str = ""
+    network_policy: str = ""
     secondary_roles: bool = True
     disabled: bool = False
     keys: dict[int, KeySlot] = attrs.Factory(dict)

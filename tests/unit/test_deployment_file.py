@@ -401,6 +401,11 @@ WRONG = {
         "confluent.environment_id",
         "go together",
     ),
+    "two zones with one unit": (
+        (('cluster_type = "Standard"', 'cluster_type = "Standard"\navailability = "MULTI_ZONE"\nmax_ecku = 1'),),
+        "confluent.max_ecku",
+        "needs 2 at least",
+    ),
     "a tag that is taken": ((('cost-centre = "data-platform"', 'Stage = "x"'),), "deployment.tags.Stage", "is taken"),
     "keys that live too long": ((("grace_days = 7", "grace_days = 30"),), "rotation.grace_days", "less than every_days"),
     "the deployer as reader": (

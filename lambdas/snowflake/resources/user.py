@@ -25,6 +25,7 @@ PROPERTIES: Final = UserProps
 TIMEOUT_SECONDS: Final = 1800.0
 _CREATE: Final = "CREATE USER {name} {settings} RSA_PUBLIC_KEY={key} COMMENT={comment}"
 _ALTER: Final = "ALTER USER {name} SET {settings}"
+_UNSET_POLICY: Final = "ALTER USER {name} UNSET NETWORK_POLICY"
 _SHOW: Final = "SHOW USERS LIKE {pattern}"
 _DESC: Final = "DESC USER {name}"
 _DROP: Final = "DROP USER IF EXISTS {name}"
@@ -76,6 +77,8 @@ def update(context: Ctx, spec: UserProps, object_id: str) -> None:
     changes = [part for setting, part in wanted.items() if not _is(setting, described, spec)]
     if changes:
         context.vendor.run(sql.statement(_ALTER, name=name, settings=sql.listed(changes, " ")))
+    if not spec.network_policy and isinstance(context.previous, UserProps) and context.previous.network_policy:
+        context.vendor.run(sql.statement(_UNSET_POLICY, name=name))
     slots = keypair.slot_fingerprints(described)
     own = _own_pair(context, spec, object_id)
     pair = _pair_for(context, spec, object_id, own, slots)
@@ -143,6 +146,9 @@ def _settings(spec: UserProps) -> dict[str, Sql]:
         "DEFAULT_ROLE": sql.statement("DEFAULT_ROLE={name}", name=_path(spec.role)) if spec.role else None,
         "DEFAULT_WAREHOUSE": sql.statement("DEFAULT_WAREHOUSE={name}", name=_path(spec.warehouse)) if spec.warehouse else None,
         "DEFAULT_NAMESPACE": sql.statement("DEFAULT_NAMESPACE={name}", name=_path(spec.namespace)) if spec.namespace else None,
+        "NETWORK_POLICY": sql.statement("NETWORK_POLICY={name}", name=_path(spec.network_policy))
+        if spec.network_policy
+        else None,
     }
     always = {
         "TYPE": sql.statement("TYPE=SERVICE"),
@@ -153,6 +159,8 @@ def _settings(spec: UserProps) -> dict[str, Sql]:
 
 def _is(setting: str, described: dict[str, str], spec: UserProps) -> bool:
     wanted = {"DEFAULT_ROLE": spec.role, "DEFAULT_WAREHOUSE": spec.warehouse, "DEFAULT_NAMESPACE": spec.namespace}
+    if setting == "NETWORK_POLICY":
+        return False  # DESC USER doesn't show it, and setting it again changes nothing
     now = described.get(setting, "")
     if setting in _ALWAYS:
         return now.replace(" ", "") == _ALWAYS[setting]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from simulators.snowflake import keys
-from simulators.snowflake.errors import SqlError, denied, invalid_value
+from simulators.snowflake.errors import SqlError, denied, invalid_value, missing
 from simulators.snowflake.model import Domain, Name, Role, SnowflakeObject, User
 from simulators.snowflake.objects.object_type import ObjectType, Properties, Property, boolean
 from simulators.snowflake.parser import Cursor, Options
@@ -77,6 +77,7 @@ class Users(ObjectType[User]):
         "DEFAULT_ROLE": Property("default_role", Options.text),
         "DEFAULT_WAREHOUSE": Property("default_warehouse", Options.text),
         "DEFAULT_NAMESPACE": Property("default_namespace", Options.text),
+        "NETWORK_POLICY": Property("network_policy", Options.text),
         "COMMENT": Property("comment", Options.text),
         "TYPE": Property("type", _type),
         "DISABLED": boolean("disabled"),
@@ -87,7 +88,7 @@ class Users(ObjectType[User]):
     unset = " ".join(properties)
     not_simulated = (
         "PASSWORD MUST_CHANGE_PASSWORD FIRST_NAME MIDDLE_NAME LAST_NAME DAYS_TO_EXPIRY MINS_TO_UNLOCK MINS_TO_BYPASS_MFA "
-        "MINS_TO_BYPASS_NETWORK_POLICY DISABLE_MFA RSA_PUBLIC_KEY_FP RSA_PUBLIC_KEY_2_FP WORKLOAD_IDENTITY NETWORK_POLICY "
+        "MINS_TO_BYPASS_NETWORK_POLICY DISABLE_MFA RSA_PUBLIC_KEY_FP RSA_PUBLIC_KEY_2_FP WORKLOAD_IDENTITY "
         "ALLOWED_INTERFACES STATEMENT_TIMEOUT_IN_SECONDS QUERY_TAG TIMEZONE"
     )
     alter_not_simulated = "ADD REMOVE ROTATE MODIFY RESET ABORT DELEGATE ENROLL"
@@ -101,6 +102,8 @@ class Users(ObjectType[User]):
 
     def read(self, session: Session, options: Options) -> dict[str, Any]:
         fields, now = super().read(session, options), session.account.clock.now()
+        if policy := fields.get("network_policy"):
+            _require_policy(session, policy)
         texts = {slot: fields.pop(f"key_{slot}", None) for slot in _SLOTS.values()}
         return fields | {"keys": {slot: keys.read(text, now) for slot, text in texts.items() if text is not None}}
 
@@ -153,6 +156,15 @@ class Users(ObjectType[User]):
             session.require_any(("MONITOR", "OWNERSHIP"), described)
         rows = ((name, value, "null", "") for name, value in _described(described))
         return table("property value default description", rows)
+
+
+def _require_policy(session: Session, name: str) -> None:
+    """Raise SqlError unless the policy exists and one of the session's roles owns it.
+
+    Source: Snowflake's behavior change "CREATE USER command: NETWORK_POLICY parameter must specify a valid network policy".
+    """
+    if session.account.behavior.network_policies.get(name) not in session.roles:
+        raise missing("NETWORK POLICY", name)
 
 
 def _described(user: User) -> Iterator[tuple[str, str]]:
