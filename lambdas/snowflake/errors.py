@@ -27,8 +27,8 @@ AUTH: Final = ErrorRow(
 )
 NETWORK: Final = ErrorRow(
     "SNF-NETWORK-POLICY",
-    "The functions have no fixed address. Create a network policy for Lakeferry's two users, owned by the deployer's role: set it "
-    "for the deployer's user, and name it as network_policy under [snowflake] for the reader "
+    "The functions have no fixed address. Create a network policy for Lakeferry's two users, owned by the deployer's role: set "
+    "it for the deployer's user, and name it as network_policy under [snowflake] for the reader "
     "(docs/how-to/prepare-snowflake.md); then deploy again.",
 )
 ROLE: Final = ErrorRow("SNF-ROLE", "Run the script of docs/how-to/prepare-snowflake.md once more, and deploy again.")

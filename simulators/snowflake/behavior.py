@@ -28,9 +28,9 @@ class Behavior:
 
     `prefix` begins two property names in DESC CATALOG INTEGRATION, GLUE_AWS_… or API_AWS_…, which differ between accounts.
 
-    With `account_policy`, the account has a network policy that allows no client, so only users with a policy of their own log in:
-    a user's policy takes precedence (Snowflake's "Controlling network traffic with network policies"). `network_policies` has the
-    owners of policies that allow all clients, by name.
+    With `account_policy`, the account has a network policy that allows no client, so only users with a policy of their own log
+    in: a user's policy takes precedence (Snowflake's "Controlling network traffic with network policies"). `network_policies` has
+    the owners of policies that allow all clients, by name.
     """
 
     partition_rows: int = 10_000
