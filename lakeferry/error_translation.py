@@ -54,11 +54,11 @@ def as_failure(error: Exception) -> CommandFailed:
 
 def is_aws_denial(error: Exception) -> bool:
     """Return whether AWS denied a call because of a missing permission, also if the exception is translated already."""
-    if isinstance(error, ClientError):
-        return error_code(error) in DENIED
-    code = error.row.code if isinstance(error, LakeferryError) else getattr(error, "code", "")
-    context = error.__context__
-    return code == lambda_errors.STORAGE.code and isinstance(context, ClientError) and error_code(context) in DENIED
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ClientError):
+        code = cause.row.code if isinstance(cause, LakeferryError) else getattr(cause, "code", "")
+        cause = cause.__context__ if code == lambda_errors.STORAGE.code else None
+    return cause is not None and error_code(cause) in DENIED
 
 
 def trace_of(error: Exception) -> str:
@@ -68,16 +68,13 @@ def trace_of(error: Exception) -> str:
 def _without_answer(what: str, error: BotoCoreError | ClientError) -> str:
     """Return what `aws_call` was doing, without the answer of AWS that it appended."""
     answer = answer_to(error) if isinstance(error, ClientError) else type(error).__name__
-    return what.removesuffix(f": {redact(answer)}")
+    return what.partition(f": {redact(answer)}")[0]
 
 
 def _of_aws(error: BotoCoreError | ClientError, doing: str) -> CommandFailed:
-    try:
-        with translate_aws_errors(doing):
-            raise error
-    except CommandFailed as failure:
-        failure.trace = trace_of(error)
-        return failure
+    failure = _translated(error, doing)
+    failure.trace = trace_of(error)
+    return failure
 
 
 def _unexpected(error: Exception) -> CommandFailed:
@@ -110,13 +107,17 @@ def translate_aws_errors(doing: str) -> Iterator[None]:
     """Translate exceptions of boto3 into CommandFailed. `doing` begins the message, for instance "reading the stacks"."""
     try:
         yield
-    except _LOGGED_OUT as error:
+    except (ClientError, BotoCoreError) as error:
+        raise _translated(error, doing) from None
+
+
+def _translated(error: ClientError | BotoCoreError, doing: str) -> CommandFailed:
+    if isinstance(error, _LOGGED_OUT):
         message = f"can't call AWS, because nobody is logged in ({type(error).__name__})"
-        raise CommandFailed("AWS-CREDENTIALS", message) from None
-    except ClientError as error:
-        raise _refused(doing, error) from None
-    except BotoCoreError as error:
-        raise _unreachable(doing, error) from None
+        return CommandFailed("AWS-CREDENTIALS", message)
+    if isinstance(error, ClientError):
+        return _refused(doing, error)
+    return _unreachable(doing, error)
 
 
 def _unreachable(doing: str, error: BotoCoreError) -> CommandFailed:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from typing import Final
+from typing import Any, Final
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -12,6 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health.model import Check, Group
 from lakeferry.inventory.aws_listing import pages
+from lakeferry.local.bootstrap import ROOT
 from lambdas.shared.aws import answer_to, error_code
 from lambdas.shared.redaction import redact
 
@@ -21,6 +23,11 @@ _SERVICES: Final = ("glue", "athena", "lambda", "stepfunctions", "scheduler")
 #: The parameter with the version of CDK's bootstrap stack, and the oldest version that the templates accept. A test compares
 #: both with the templates.
 BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
+_QUALIFIER: Final = "hnb659fds"
+#: In cdk.json, where an organization may have its own qualifier for all of its apps.
+_CONTEXT_KEY: Final = "@aws-cdk/core:bootstrapQualifier"
+LAKE_FORMATION: Final = "Lake Formation"
+_IAM_DECIDES: Final = "IAM_ALLOWED_PRINCIPALS"
 BOOTSTRAP: Final = 6
 #: A deployment creates more than ten custom resources in parallel. For each, a function of CDK's framework invokes a function of
 #: Lakeferry, and fails the resource if Lambda throttles that invocation. The quota of a new account may be ten.
@@ -55,16 +62,54 @@ def region(ctx: DeploymentContext) -> list[Check]:
 
 def bootstrap(ctx: DeploymentContext) -> list[Check]:
     """Check the version in the SSM parameter that the templates read, too. Raises ClientError."""
-    fix = f"Run `{cdk_command()} bootstrap aws://{ctx.account}/{ctx.region}`"
+    qualifier = bootstrap_qualifier(ctx)
+    own = "" if qualifier == _QUALIFIER else f" --qualifier {qualifier} --toolkit-stack-name CDKToolkit-{qualifier}"
+    fix = f"Run `{cdk_command()} bootstrap{own} aws://{ctx.account}/{ctx.region}`"
+    parameter = BOOTSTRAP_PARAMETER.replace(_QUALIFIER, qualifier)
     try:
-        version = int(ctx.client("ssm").get_parameter(Name=BOOTSTRAP_PARAMETER)["Parameter"]["Value"])
+        version = int(ctx.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"])
     except ClientError as error:
         if error_code(error) != "ParameterNotFound":
             raise
-        return [GROUP.fail("bootstrap", f"{ctx.region} is not bootstrapped for CDK", fix)]
+        absent = f"{ctx.region} is not bootstrapped for CDK with qualifier {qualifier}"
+        other = "; if your organization bootstraps with a qualifier of its own, set `aws.bootstrap_qualifier` instead"
+        return [GROUP.fail("bootstrap", absent, f"{fix}{'' if own else other}")]
     if version < BOOTSTRAP:
         return [GROUP.fail("bootstrap", f"CDK's bootstrap has version {version}", fix, f"{BOOTSTRAP} at least")]
     return [GROUP.ok("bootstrap", f"version {version}")]
+
+
+def bootstrap_qualifier(ctx: DeploymentContext) -> str:
+    """Return the qualifier that the templates use: the deployment file's, that of cdk.json, or CDK's own."""
+    context = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8")).get("context") or {}
+    return ctx.deployment.aws.bootstrap_qualifier or str(context.get(_CONTEXT_KEY) or _QUALIFIER)
+
+
+def lake_formation(ctx: DeploymentContext) -> list[Check]:
+    """Look up who decides about new Glue databases and tables. Raises ClientError.
+
+    Source: Lake Formation's developer guide, "Changing the default settings for your data lake": if the defaults don't give all
+    permissions to IAMAllowedPrincipals, IAM's permissions alone let nobody read new databases and tables.
+    """
+    settings = ctx.client("lakeformation").get_data_lake_settings(CatalogId=ctx.account)["DataLakeSettings"]
+    governed = [
+        kind
+        for kind, key in (("databases", "CreateDatabaseDefaultPermissions"), ("tables", "CreateTableDefaultPermissions"))
+        if not _gives_all_to_iam(settings.get(key) or [])
+    ]
+    if not governed:
+        return [GROUP.ok(LAKE_FORMATION, "IAM decides about new databases and tables")]
+    message = f"it decides about new {' and '.join(governed)} of Glue, beside IAM"
+    fix = "Let IAM control them, or grant the roles what they need: docs/how-to/prepare-aws.md, Lake Formation"
+    return [GROUP.warn(LAKE_FORMATION, message, fix)]
+
+
+def _gives_all_to_iam(permissions: list[dict[str, Any]]) -> bool:
+    return any(
+        permission.get("Principal", {}).get("DataLakePrincipalIdentifier") == _IAM_DECIDES
+        and "ALL" in permission.get("Permissions", [])
+        for permission in permissions
+    )
 
 
 def cdk_command() -> str:

@@ -18,6 +18,7 @@ _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list
     (aws.GROUP, "identity", aws.identity),
     (aws.GROUP, "region", aws.region),
     (aws.GROUP, "bootstrap", aws.bootstrap),
+    (aws.GROUP, aws.LAKE_FORMATION, aws.lake_formation),
     (aws.GROUP, aws.LAMBDA_QUOTA, aws.lambda_quota),
     (aws.GROUP, "Glue: quotas", aws.glue_quotas),
     (storage.GROUP, "buckets", storage.check_chosen_buckets),

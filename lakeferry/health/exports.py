@@ -150,8 +150,15 @@ def observe_engineers(readers: Readers) -> Observation | None:
 
 
 def _observe_topic(readers: Readers, topic: str, people: int, who: str, gets: str) -> Observation | None:
-    count = observe(lambda: measurements.unconfirmed(readers.ctx.client("sns"), topic, people))
-    if isinstance(count, Observation):
-        return count
-    message = f"{count:.0f} of {people} {who} have not confirmed the mail from AWS: they get {gets}"
-    return Observation(State.ACTION_NEEDED, count, message) if count else None
+    unreached = observe(lambda: measurements.unreached(readers.ctx.client("sns"), topic, people))
+    if isinstance(unreached, Observation):
+        return unreached
+    reasons = []
+    if unreached.pending:
+        reasons.append(f"{unreached.pending} of {people} {who} have not confirmed the mail from AWS: they get {gets}")
+    if unreached.ended:
+        command = f"aws sns subscribe --region {readers.ctx.region} --topic-arn {topic}"
+        again = f"`{command} --protocol email --notification-endpoint ADDRESS`"
+        ended = "unsubscribed, perhaps by a scanner of mails, or did not confirm in two days"
+        reasons.append(f"{unreached.ended} of {people} {who} {ended}: they get {gets}. Subscribe them again: {again}")
+    return Observation(State.ACTION_NEEDED, float(sum(unreached)), "; ".join(reasons)) if reasons else None

@@ -81,12 +81,26 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
     if region != ctx.region:
         fix = "Tableflow writes in the cluster's region only: move its objects away, delete it and create it again there"
         return group.fail(BUCKET, f"{name} is in {region}", fix, ctx.region)
+    if key := _foreign_key(ctx, name):
+        fix = "Set its encryption back to SSE-S3 (AES256), as it was deployed: no role of the deployment may use the key"
+        return group.fail(BUCKET, f"{name} encrypts new objects with KMS key {key}", fix, "SSE-S3")
     listed = ctx.client("s3").list_objects_v2(Bucket=name, MaxKeys=_LISTED).get("Contents", [])
     strange = [each["Key"] for each in listed if not is_of_table(each["Key"])]
     if not strange:
         return group.ok(BUCKET, f"{name} in {ctx.region}")
     shown = f"{name} holds what Tableflow didn't write: {', '.join(strange[:_SHOWN])}{' …' if strange[_SHOWN:] else ''}"
     return group.warn(BUCKET, shown, "Move it elsewhere: Tableflow wants the bucket for itself, empty at first")
+
+
+def _foreign_key(ctx: DeploymentContext, bucket: str) -> str:
+    """Return the KMS key that the bucket encrypts with, "" if S3's own keys do or if the encryption can't be read."""
+    try:
+        encryption = ctx.client("s3").get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]
+    except ClientError:
+        return ""
+    rules = [rule.get("ApplyServerSideEncryptionByDefault") or {} for rule in encryption.get("Rules", [])]
+    keys = [rule.get("KMSMasterKeyID") or "aws/s3" for rule in rules if rule.get("SSEAlgorithm", "").startswith("aws:kms")]
+    return keys[0] if keys else ""
 
 
 def is_of_table(key: str) -> bool:

@@ -281,14 +281,28 @@ class ExportResults:
         return {listed.key.removeprefix(prefix).removesuffix(".json") for listed in self.objects.list(prefix)}
 
 
-def unconfirmed(sns: SNSClient, topic: str, recipients: int) -> float:
-    """Return how many recipients get no mail, because they never confirmed or have unsubscribed.
+class Unreached(NamedTuple):
+    """Recipients that get no mail: those that can still confirm AWS's first mail, and those that are not subscribed any more.
 
-    They are counted as the difference to `recipients`, because SNS deletes such subscriptions after two days.
+    A subscription ends if somebody, or a scanner of mails, opens the link in a mail that ends it, or if nobody confirms it in two
+    days. Nothing subscribes the recipient again.
     """
+
+    pending: int
+    ended: int
+
+
+def unreached(sns: SNSClient, topic: str, recipients: int) -> Unreached:
     with aws_call(f"reading topic {topic}"):
         attributes = sns.get_topic_attributes(TopicArn=topic)["Attributes"]
-    return float(max(0, recipients - int(attributes.get("SubscriptionsConfirmed") or 0)))
+    missing = max(0, recipients - int(attributes.get("SubscriptionsConfirmed") or 0))
+    pending = min(missing, int(attributes.get("SubscriptionsPending") or 0))
+    return Unreached(pending, missing - pending)
+
+
+def unconfirmed(sns: SNSClient, topic: str, recipients: int) -> float:
+    """Return how many recipients get no mail, for whatever reason."""
+    return float(sum(unreached(sns, topic, recipients)))
 
 
 def _rule(export: MonitoredExport) -> WindowRule:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from simulators.aws import settings
 from simulators.aws.controls import Controls
 from simulators.aws.hooks import Hook, Patch, apply
+from simulators.aws.lake_formation import Settings
 from simulators.aws.patches import PATCHES
 from simulators.core import cli, processes
 from simulators.core.faults import FaultInjector
@@ -66,7 +67,7 @@ def run(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
         require_version(importlib.metadata.version("ministack"))
         serving = Patch("launcher")
         ready = partial(announce, _credentials(port, options))
-        serve = partial(_serve, listener.detach(), ready, front=(lambda app: app) if options.stock else Controls)
+        serve = partial(_serve, listener.detach(), ready, front=(lambda app: app) if options.stock else _front)
         serving.replaces("hypercorn.asyncio", "serve", "app config shutdown_trigger mode")(serve)
         main = _MAIN.find()
         apply([serving] if options.stock else [serving, *PATCHES])
@@ -175,6 +176,10 @@ def _locked(state_dir: Path) -> Iterator[None]:
             except ValueError as error:
                 raise StartFailed(f"{file} is damaged ({error}). Restore it, or delete {state_dir}") from None
         yield
+
+
+def _front(app: Any) -> Any:
+    return Controls(Settings(app))
 
 
 async def _serve(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from contextlib import contextmanager
 
 import attrs
@@ -122,6 +123,56 @@ def test_the_bootstraps_version_is_compared(ctx, version, result):
         found = of(aws.bootstrap(ctx))["bootstrap"]
     assert found[0] is result
     assert (f"bootstrap aws://000000000000/{ctx.region}" in found[2]) == (result is Result.FAIL)
+
+
+def test_the_bootstrap_is_that_of_the_files_qualifier(ctx):
+    own = with_aws(ctx, bootstrap_qualifier="teamdata1")
+    with bootstrapped("30"):
+        result, message, fix = of(aws.bootstrap(own))["bootstrap"]
+        assert (result, "teamdata1" in message) == (Result.FAIL, True)
+        assert "bootstrap --qualifier teamdata1 --toolkit-stack-name CDKToolkit-teamdata1 aws://" in fix
+    ssm = boto3.client("ssm")
+    ssm.put_parameter(Name="/cdk-bootstrap/teamdata1/version", Value="30", Type="String")
+    assert of(aws.bootstrap(own))["bootstrap"][0] is Result.OK
+    result, _, fix = of(aws.bootstrap(ctx))["bootstrap"]
+    assert (result, "aws.bootstrap_qualifier" in fix) == (Result.FAIL, True)
+    ssm.delete_parameter(Name="/cdk-bootstrap/teamdata1/version")
+
+
+def test_lake_formation_that_governs_new_tables_is_said(ctx, stand_ins):
+    assert of(aws.lake_formation(ctx))[aws.LAKE_FORMATION][0] is Result.OK
+    govern(stand_ins, governs=True)
+    result, message, fix = of(aws.lake_formation(ctx))[aws.LAKE_FORMATION]
+    govern(stand_ins)
+    assert (result, "databases and tables" in message, "prepare-aws.md" in fix) == (Result.WARN, True, True)
+
+
+def govern(stand_ins, **given):
+    sent = urllib.request.Request(f"{stand_ins.aws.url}/_simulator/lake-formation", json.dumps(given).encode(), method="POST")
+    urllib.request.urlopen(sent).close()
+
+
+def test_a_bucket_that_was_given_a_kms_key_is_said(ctx):
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="rekeyed", CreateBucketConfiguration={"LocationConstraint": ctx.region})
+    assert storage.check_bucket(ctx, confluent_to_aws.GROUP, "rekeyed").result is Result.OK
+    default = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "arn:aws:kms:eu-west-1:1:key/k"}
+    rules = {"Rules": [{"ApplyServerSideEncryptionByDefault": default}]}
+    s3.put_bucket_encryption(Bucket="rekeyed", ServerSideEncryptionConfiguration=rules)
+    check = storage.check_bucket(ctx, confluent_to_aws.GROUP, "rekeyed")
+    s3.delete_bucket(Bucket="rekeyed")
+    assert (check.result, "key/k" in check.message) == (Result.FAIL, True)
+
+
+def test_an_existing_environment_needs_stream_governance(ctx):
+    vendor = ctx.confluent()
+    made = vendor.cloud.post("/org/v2/environments", {"display_name": "shared"})
+    given = with_confluent(ctx, environment_id=made["id"], environment_name="shared")
+    check = confluent.environment(given, vendor)
+    assert (check.result, "no Stream Governance" in check.message) == (Result.FAIL, True)
+    vendor.cloud.patch(f"/org/v2/environments/{made['id']}", {"stream_governance_config": {"package": "ESSENTIALS"}})
+    assert confluent.environment(given, vendor).result is Result.OK
+    vendor.cloud.delete(f"/org/v2/environments/{made['id']}")
 
 
 @contextmanager
@@ -324,7 +375,8 @@ def test_a_secret_without_a_valid_value_is_reported_with_the_command_that_sets_i
 
 
 def test_the_environment_must_exist_with_the_name_in_the_file(ctx):
-    made = ctx.confluent().cloud.post("/org/v2/environments", {"display_name": f"{ctx.deployment.prefix}-theirs"})
+    theirs = {"display_name": f"{ctx.deployment.prefix}-theirs", "stream_governance_config": {"package": "ESSENTIALS"}}
+    made = ctx.confluent().cloud.post("/org/v2/environments", theirs)
     id, name = made["id"], made["display_name"]
 
     def found(**given):

@@ -124,3 +124,10 @@ def test_status_says_that_engineers_who_have_not_confirmed_get_no_alarms(stand_i
     urllib.request.urlopen(mail["link"]).close()
     assert call("status", "--stage", "dev", "--json")[1]["alarms"] is None
     assert "engineers" not in call("status", "--stage", "dev")[1]
+    (subscription,) = boto3.client("sns").list_subscriptions()["Subscriptions"]
+    boto3.client("sns").unsubscribe(SubscriptionArn=subscription["SubscriptionArn"])
+    message = call("status", "--stage", "dev", "--json")[1]["alarms"]["message"]
+    assert message.startswith("1 of 1 engineers unsubscribed")
+    assert (
+        f"aws sns subscribe --region {subscription['TopicArn'].split(':')[3]} --topic-arn {subscription['TopicArn']} " in message
+    )

@@ -136,6 +136,13 @@ def test_n7_recipients_who_did_not_confirm_are_counted(lake_aws):
         assert [measurements.unconfirmed(_client("sns"), "arn:aws:sns:eu-west-1:1:t", 3) for _ in range(3)] == [2, 0, 0]
 
 
+def test_recipients_who_can_confirm_are_told_from_those_whose_subscription_ended(lake_aws):
+    attributes = {"SubscriptionsConfirmed": "1", "SubscriptionsPending": "1", "SubscriptionsDeleted": "1"}
+    with Stubber(_client("sns")) as stub:
+        stub.add_response("get_topic_attributes", {"Attributes": attributes})
+        assert measurements.unreached(_client("sns"), "arn:aws:sns:eu-west-1:1:t", 3) == (1, 1)
+
+
 # --- keys
 
 
