@@ -20,7 +20,9 @@ from lambdas.shared.errors import (
 from lambdas.shared.http import Response, requested_wait
 
 AUTH: Final = ErrorRow(
-    "CFL-AUTH", "Check that the secret has a key for the service above; Tableflow needs a Tableflow key, not a Cloud key."
+    "CFL-AUTH",
+    "Check that the secret has a key for the service above; Tableflow needs a Tableflow key, not a Cloud key. If somebody deleted "
+    "a key of the deployment in Confluent, `lakeferry rotate <its secret> --now` creates a new one.",
 )
 AUTH_SCOPE: Final = ErrorRow("CFL-AUTH-SCOPE", "Grant the role, or wait some minutes, and deploy again.")
 UNSEEN: Final = ErrorRow(
@@ -116,7 +118,9 @@ SCHEMALESS: Final = ErrorRow(
 )
 STORAGE_NOT_EMPTY: Final = ErrorRow("CFL-STORAGE-NOT-EMPTY", "Give Tableflow its own bucket.")
 TABLEFLOW_FAILED: Final = ErrorRow(
-    "CFL-TABLEFLOW-FAILED", "Compare the role's trust and policy with the provider integration's outputs, and deploy again."
+    "CFL-TABLEFLOW-FAILED",
+    "Compare the role's trust and policy with the provider integration's outputs (`lakeferry doctor` does), and deploy again. If "
+    "they are equal, a resource control policy of the AWS organization may refuse callers from outside.",
 )
 TABLEFLOW_SUSPENDED: Final = ErrorRow(
     "CFL-TABLEFLOW-SUSPENDED",

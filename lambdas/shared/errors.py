@@ -157,7 +157,7 @@ OUTDATED: Final = ErrorRow("LF-OUTDATED", "Nothing: it takes the time of a delet
 VANISHED: Final = ErrorRow("LF-VANISHED", "Nothing: Lakeferry searches for it once more, and creates it again if it is gone.")
 UNREACHABLE: Final = ErrorRow(
     "NET-UNREACHABLE",
-    "Look at the vendor's status page and, if the function runs in a VPC, at its route to the internet; then deploy again.",
+    "Look at the vendor's status page; if the call came from your own computer, at its network and proxy too. Then try again.",
 )
 TLS: Final = ErrorRow("NET-TLS", "Exclude the vendor's hosts from TLS inspection; the check can't be turned off.")
 UNREADABLE: Final = ErrorRow("NET-UNREADABLE", "Deploy again; if it persists, look at the vendor's status page.")

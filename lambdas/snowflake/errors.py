@@ -92,7 +92,9 @@ TRUST_EXTERNAL_ID: Final = ErrorRow(
     "On the AWS side, put the external id that Snowflake has (above) into the role's trust; deploying the stack again does it.",
 )
 TRUST_ROLE: Final = ErrorRow(
-    "SNF-TRUST-ROLE", "Compare the role's trust with the principal and the external id above, and deploy again."
+    "SNF-TRUST-ROLE",
+    "Compare the role's trust with the principal and the external id above, and deploy again. If they are equal, a resource "
+    "control policy of the AWS organization may refuse callers from outside.",
 )
 TRUST_STORAGE: Final = ErrorRow(
     "SNF-TRUST-STORAGE", "Allow the action that the message names on the volume's location, and deploy again."

@@ -50,6 +50,7 @@ class Application(server.Application):
     PUT  /_simulator/limit    {"calls": 5, "seconds": 60, "headers": true}; calls 0 removes the limit
     POST /_simulator/organizations  starts another organization, and returns the credentials of its owner
     DELETE /_simulator/roles  {"principal": "sa-…"}: the account's role bindings end, and lists show it less
+    PUT  /_simulator/ip-filter {"planes": ["CLOUD", "KAFKA"]}: the groups of services that refuse every address; none by default
     POST /_simulator/records  {"topic": name}: returns the decoded records of a topic; consumers are not simulated
     """
 
@@ -59,6 +60,7 @@ class Application(server.Application):
             ("POST", "/records"): self._records,
             ("POST", "/organizations"): self._add_organization,
             ("DELETE", "/roles"): self._end_roles,
+            ("PUT", "/ip-filter"): self._ip_filter,
         }
         super().__init__(simulation, controls)
         self._confluent, self._ports = simulation, ports
@@ -93,6 +95,16 @@ class Application(server.Application):
             del bindings[binding.id]
         return control.as_json({"ended": [binding.role for binding in ended]})
 
+    def _ip_filter(self, request: control.Request) -> control.Response:
+        """Let groups of services refuse all addresses, as an IP filter of the organization does for its operation groups.
+
+        Source: Confluent's documentation, "IP Filtering on Confluent Cloud": calls from addresses that no filter includes are
+        denied, each operation group by its own filters. It names neither status nor message; both are assumptions.
+        """
+        filtered = {Plane[name] for name in request.document()["planes"]}
+        self._confluent.organization.ip_filtered = filtered
+        return control.as_json({"planes": sorted(plane.name for plane in filtered)})
+
     def _records(self, request: control.Request) -> control.Response:
         """Return the records of the topics with that name in all clusters. Timestamps are milliseconds since 1970 UTC."""
         organization, name, records = self._confluent.organization, str(request.document()["topic"]), []
@@ -107,6 +119,10 @@ class Application(server.Application):
     def _answer(self, route: Route, parameters: dict[str, str], request: Request, body: bytes, request_id: str) -> Response:
         limit, api, header = self._confluent.limit, route.api, request.headers.get("authorization", "")
         organization = self._confluent.organization_of(basic_credentials(header)[0])
+        if api.plane in organization.ip_filtered:
+            raise ApiError(
+                403, "The source IP address is not allowed by the IP filters of the organization", code="forbidden_access"
+            )
         key = authenticate(organization, api, header) if api.key else NOBODY
         now = organization.clock.now()
         within = limit.take(key.id, now)

@@ -80,6 +80,8 @@ class Organization:
         self.clock, self.addresses, self.region, self.lake, self.engine = clock, addresses, region, lake, engine
         #: Regions with Flink, which are also those with Tableflow.
         self.flink_regions = FLINK
+        #: Groups of services that an IP filter keeps from every address.
+        self.ip_filtered: set[model.Plane] = set()
         self.delays, self.quotas = delays or Delays(), quotas or Quotas()
         self.random = rng
         self.organization_id = str(self.new_uuid())
