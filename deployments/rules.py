@@ -6,15 +6,14 @@ A rule yields (key, what is wrong).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import timedelta
 from typing import Final
 
 from deployments import validation
 from deployments.model import Deployment, Tableflow, Topic, pascal_case
 from deployments.ownership_rules import adopted_objects_are_declared, statements_undo_only_their_table
+from deployments.schedules import more_often, runs_once
 from deployments.sources import Missing, Sources
 from exports import cron, windows
-from exports.contract import WindowRule
 from exports.forms import zone_problem
 from exports.toml_model import BadFile
 
@@ -27,9 +26,6 @@ _MOST_TAGS: Final = 40
 _MOST_EXPORTS: Final = 50
 #: Days for the run itself, which comes after the window's end.
 _RUN_DAYS: Final = 1
-#: Enough windows for a schedule of single weekdays or of the days of a month.
-_MOST_WINDOWS: Final = 14
-_MOMENT: Final = timedelta(microseconds=1)
 
 
 def names_are_unique(deployment: Deployment, sources: Sources) -> Iterator[Finding]:
@@ -283,11 +279,11 @@ def exports_run_again_for_each_window(deployment: Deployment, sources: Sources) 
         contract = sources.plain_contract(export.contract)
         if contract is None or cron.problem(export.cron) or zone_problem(export.zone):
             continue
-        if _runs_once(cron.parse(export.cron, export.zone), contract.window):
+        if runs_once(cron.parse(export.cron, export.zone), contract.window):
             yield (
                 f"exports[{index}].cron",
                 f"starts {export.contract} only once before its next window ends, so a window that fails or has to wait for data "
-                f'comes a whole window late. Start it more often, for example with "{_more_often(export.cron, contract.window)}"',
+                f'comes a whole window late. Start it more often, for example with "{more_often(export.cron, contract.window)}"',
             )
 
 
@@ -314,26 +310,6 @@ RULES: Final[tuple[Callable[[Deployment, Sources], Iterable[Finding]], ...]] = (
     rows_outlive_windows,
     exports_run_again_for_each_window,
 )
-
-
-def _runs_once(schedule: cron.Cron, rule: WindowRule) -> bool:
-    """Return whether there is only one run between the ends of two windows, of the first windows that have any."""
-    window = windows.window_of(rule.first, rule)
-    for _ in range(_MOST_WINDOWS):
-        first = schedule.after(window.end - _MOMENT)
-        if first is None:
-            return False
-        window = windows.window_at(first, rule)
-        second = schedule.after(first)
-        if second is None or second >= window.end:
-            return True
-    return False
-
-
-def _more_often(expression: str, rule: WindowRule) -> str:
-    """Return a schedule with the same minute and hours that starts an export more often."""
-    minute, hour, *_ = expression.split()
-    return cron.more_often(minute, cron.parse(f"0 {hour} * * ? *", "UTC").hours, rule.every)
 
 
 def _duplicates(table: str, key: str, names: Iterable[str]) -> Iterator[Finding]:

@@ -21,8 +21,8 @@ from lambdas.shared.http import Response, requested_wait
 
 AUTH: Final = ErrorRow(
     "CFL-AUTH",
-    "Check that the secret has a key for the service above; Tableflow needs a Tableflow key, not a Cloud key. If somebody deleted "
-    "a key of the deployment in Confluent, `lakeferry rotate <its secret> --now` creates a new one.",
+    "Check that the secret has a key for the service above; Tableflow needs a Tableflow key, not a Cloud key. If somebody "
+    "deleted a key of the deployment in Confluent, `lakeferry rotate <its secret> --now` creates a new one.",
 )
 AUTH_SCOPE: Final = ErrorRow("CFL-AUTH-SCOPE", "Grant the role, or wait some minutes, and deploy again.")
 UNSEEN: Final = ErrorRow(

@@ -10,7 +10,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from simulators.confluent.errors import ApiError
+from simulators.confluent.errors import ApiError, forbidden
 from simulators.confluent.http import (
     CONTROL,
     FLINK,
@@ -120,9 +120,7 @@ class Application(server.Application):
         limit, api, header = self._confluent.limit, route.api, request.headers.get("authorization", "")
         organization = self._confluent.organization_of(basic_credentials(header)[0])
         if api.plane in organization.ip_filtered:
-            raise ApiError(
-                403, "The source IP address is not allowed by the IP filters of the organization", code="forbidden_access"
-            )
+            raise forbidden("The source IP address is not allowed by the IP filters of the organization")
         key = authenticate(organization, api, header) if api.key else NOBODY
         now = organization.clock.now()
         within = limit.take(key.id, now)

@@ -137,6 +137,7 @@ _DEPLOYMENT_RULES: Final = {
     "mails_reach_somebody_once": "`engineers` has an address, and no list has an address twice.",
     "budget_exists_in_region": "`budget` isn't true in a region in which CloudFormation has no budgets.",
     "boundary_is_in_account": "`permissions_boundary` is a policy of the account that `account` names, or AWS's own.",
+    "zones_have_units": "`max_ecku` is 2 at least where `availability` is MULTI_ZONE.",
     "grace_is_shorter_than_rotation": "`grace_days` is less than `every_days`.",
     "rows_outlive_windows": "For each export of the topic, `rows_days` is at least the length of a window in days, plus the days "
     "for which it is published again, plus one.",
