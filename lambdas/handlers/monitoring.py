@@ -15,7 +15,7 @@ from lambdas.confluent.client import CONTROL_PLANE, Confluent, RestClient
 from lambdas.confluent.telemetry import TELEMETRY
 from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point, require_variables
 from lambdas.monitoring import errors as monitoring_errors
-from lambdas.monitoring.checks import Clients, checks_of, emit, run_checks, unmeasured
+from lambdas.monitoring.checks import OF_AWS, Clients, checks_of, emit, run_checks, unmeasured
 from lambdas.monitoring.measurements import (
     Connection,
     ExportResults,
@@ -66,7 +66,8 @@ def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]
     with entry_point() as log:
         clock, settings = SystemClock(), read_settings(os.environ, _client("s3"))
         left = deadline(context, _MARGIN).left()
-        measured = run_checks(checks_of(settings.monitored, clients(settings, clock, left)), log)
+        checks = checks_of(settings.monitored, clients(settings, clock, left))
+        measured = run_checks(checks, log, time_left(clock, left))
         emit(_client("cloudwatch"), measured, settings.deployment, clock.time())
         failed = unmeasured(measured)
         return {"measured": len(measured) - sum(map(len, failed.values())), "unmeasured": failed}
@@ -76,6 +77,15 @@ def sessions(clock: Clock, left: float) -> Callable[[], Session]:
     """Return a function that starts a vendor's session with its share of `left`, the remaining seconds."""
     end = clock.time() + left
     return lambda: Session(Deadline(clock, min(clock.time() + left * _SHARE, end)))
+
+
+def time_left(clock: Clock, left: float) -> Callable[[str], float]:
+    """Return a function of a metric that returns the seconds in which its checks may begin, of `left`.
+
+    AWS's checks share a part of the time: each may take half a minute if a service hangs, and they are the first.
+    """
+    began = clock.time()
+    return lambda metric: began + left * (_SHARE if metric in OF_AWS else 1.0) - clock.time()
 
 
 def clients(settings: Settings, clock: Clock, left: float) -> Clients:

@@ -6,6 +6,7 @@ written. Otherwise only an alarm on missing data would show it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -27,8 +28,9 @@ from lambdas.monitoring.measurements import (
     TableflowTables,
 )
 from lambdas.monitoring.settings import Monitored
+from lambdas.shared import errors
 from lambdas.shared.aws import aws_call
-from lambdas.shared.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError, OutOfTime
 from lambdas.shared.log import Log
 
 if TYPE_CHECKING:
@@ -38,6 +40,10 @@ if TYPE_CHECKING:
 #: CloudWatch accepts 1,000 metrics in one call.
 _DATA_PER_CALL: Final = 500
 _WEEK_HOURS: Final = RETENTION.total_seconds() / HOUR
+#: Metrics that AWS's services answer.
+OF_AWS: Final = frozenset(
+    "KeyAgeDays RotationOverdueDays DeployerKeyAgeDays ExportLateHours RecipientsUnconfirmed GlueAgeHours IcebergAgeHours".split()
+)
 #: Values by metric and by what was measured; None if the measurement failed.
 Measured = Mapping[tuple[str, str], float | None]
 
@@ -114,13 +120,17 @@ def table_age(clients: Clients, topic: str, measure: Callable[[], float]) -> flo
     return min(hours, (clients.now() - clients.tableflow.created(topic)) / HOUR)
 
 
-def run_checks(checks: Iterable[Check], log: Log) -> dict[tuple[str, str], float | None]:
-    """Run every check. A check that fails doesn't stop the others."""
+def run_checks(
+    checks: Iterable[Check], log: Log, left: Callable[[str], float] = lambda metric: math.inf
+) -> dict[tuple[str, str], float | None]:
+    """Run every check for whose metric there are seconds left. A check that fails doesn't stop the others."""
     measured: dict[tuple[str, str], float | None] = {}
     for metric, of, measure in checks:
         bound = log.bind(metric=metric, of=of)
         measured[metric, of] = None
         try:
+            if left(metric) <= 0:
+                raise OutOfTime(errors.OUT_OF_TIME, "the checks before it took all the time")
             measured[metric, of] = value = round(max(0.0, measure()), 3)
         except LakeferryError as error:
             bound.error("not measured", code=error.row.code, reason=str(error))

@@ -202,6 +202,23 @@ def test_hours_without_records_and_all_pages_of_the_vendors_answer_are_read(serv
 # --- metrics
 
 
+def test_services_of_aws_that_hang_leave_time_for_the_vendors_and_for_the_metrics():
+    clock = ManualClock()
+
+    def hanging():
+        clock.sleep(30.0)
+        raise LakeferryError(monitoring_errors.NO_TABLE, "no answer")
+
+    checks = [Check("KeyAgeDays", str(number), hanging) for number in range(20)]
+    checks += [Check("TopicAgeHours", "orders", lambda: 1.0), Check("GlueAgeHours", "orders", lambda: 1.0)]
+    began, output = clock.now, io.StringIO()
+    measured = run_checks(checks, open_log(output), monitoring.time_left(clock, 200.0))
+    assert clock.now - began <= 200 * 0.4 + 30
+    assert len(measured) == len(checks)
+    assert (measured["TopicAgeHours", "orders"], measured["GlueAgeHours", "orders"]) == (1.0, None)
+    assert "took all the time" in output.getvalue()
+
+
 def test_a_failed_check_hides_no_other():
     def broken():
         raise LakeferryError(monitoring_errors.NO_TABLE, "lkc-1.b")
