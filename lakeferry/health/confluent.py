@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from lakeferry.credentials import confluent as credentials
 from lakeferry.credentials.confluent import Owner
@@ -25,6 +25,7 @@ ENVIRONMENT: Final = "environment"
 FLINK: Final = "Flink's region"
 TABLEFLOW: Final = "Tableflow's region"
 INTEGRATIONS: Final = "provider integrations"
+QUOTAS: Final = "quotas"
 #: The limit of an organization, unless Confluent raised it.
 _INTEGRATIONS: Final = 100
 _ANOTHER_REGION: Final = "Choose another `aws.region` in the deployment file"
@@ -33,7 +34,7 @@ _ANOTHER_REGION: Final = "Choose another `aws.region` in the deployment file"
 def look(ctx: DeploymentContext) -> list[Check]:
     """Check everything with the Cloud key. Without it, the other checks are skipped."""
     secret = ctx.deployment.confluent.cloud_key_secret
-    rest = [ENVIRONMENT, FLINK, TABLEFLOW, INTEGRATIONS]
+    rest = [ENVIRONMENT, FLINK, TABLEFLOW, INTEGRATIONS, QUOTAS]
     try:
         vendor = ctx.confluent()
     except CommandFailed as failure:
@@ -48,7 +49,13 @@ def look(ctx: DeploymentContext) -> list[Check]:
             return [accepted, GROUP.fail(SCOPE, message, failure.hint), *skipped]
         fix = f"Run `lakeferry secrets set confluent --stage {ctx.stage}` with a Cloud key that works"
         return [GROUP.fail(KEY, message, fix), *GROUP.skip_all([SCOPE, *rest], "not checked: the key doesn't work")]
-    checks = {ENVIRONMENT: environment, FLINK: flink, TABLEFLOW: tableflow, INTEGRATIONS: integrations}
+    checks = {
+        ENVIRONMENT: environment,
+        FLINK: flink,
+        TABLEFLOW: tableflow,
+        INTEGRATIONS: integrations,
+        QUOTAS: quotas,
+    }
     others = [runner.attempt(GROUP, name, partial(look_at, ctx, vendor)) for name, look_at in checks.items()]
     return [accepted, _owner(owner), *others]
 
@@ -109,7 +116,7 @@ def _tableflow_regions(plane: RestClient) -> set[str] | None:
 
 
 def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
-    """Count the integrations of all environments. No Confluent API returns the limit."""
+    """Count the integrations of all environments. Confluent's list of quotas has no code for their limit."""
     environments = [text(one, "id") for one in vendor.cloud.pages("/org/v2/environments")]
     existing = [one for id in environments for one in vendor.cloud.pages("/pim/v1/integrations", environment=id)]
     count = f"{len(existing)} of {_INTEGRATIONS}, unless Confluent raised it"
@@ -117,3 +124,29 @@ def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
     if len(existing) < _INTEGRATIONS or any(text(one, "config", "customer_iam_role_arn") == role for one in existing):
         return GROUP.ok(INTEGRATIONS, count)
     return GROUP.warn(INTEGRATIONS, count, "Remove integrations that nobody uses, or ask Confluent for more")
+
+
+def quotas(ctx: DeploymentContext, vendor: Confluent) -> Check:
+    """Name the quotas of the organization that are used up.
+
+    Source: Confluent's documentation, "Service Quotas API": the applied limit, and for many quotas the usage.
+    """
+    try:
+        applied = vendor.cloud.pages("/service-quota/v1/applied-quotas", scope="organization")
+    except (Denied, NotFound):
+        return GROUP.skip(QUOTAS, "not checked: Confluent doesn't show them to this key")
+    used_up = [quota for quota in applied if _number(quota, "usage") >= _number(quota, "applied_limit") > 0]
+    if not used_up:
+        return GROUP.ok(QUOTAS, f"none of {len(applied)} of the organization is used up")
+    shown = "; ".join(
+        f"{text(quota, 'display_name') or text(quota, 'id')}: {text(quota, 'usage')} of {text(quota, 'applied_limit')}"
+        for quota in used_up
+    )
+    fix = "If the next deployment creates such objects, delete what isn't needed or ask Confluent for more"
+    return GROUP.warn(QUOTAS, f"used up: {shown}", fix)
+
+
+def _number(quota: dict[str, Any], field: str) -> int:
+    """Return a field of a quota, -1 if Confluent doesn't show it."""
+    shown = text(quota, field)
+    return int(shown) if shown.isdigit() else -1
