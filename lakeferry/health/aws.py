@@ -71,7 +71,7 @@ def bootstrap(ctx: DeploymentContext) -> list[Check]:
     except ClientError as error:
         if error_code(error) != "ParameterNotFound":
             raise
-        absent = f"{ctx.region} is not bootstrapped for CDK with qualifier {qualifier}"
+        absent = f"{ctx.region} is not bootstrapped for CDK{f' with qualifier {qualifier}' if own else ''}"
         other = "; if your organization bootstraps with a qualifier of its own, set `aws.bootstrap_qualifier` instead"
         return [GROUP.fail("bootstrap", absent, f"{fix}{'' if own else other}")]
     if version < BOOTSTRAP:

@@ -153,7 +153,7 @@ def test_a_role_that_may_describe_no_kms_key_does_not_know_of_any(ctx, broken):
     kms_key()
     may_not_be_described(broken, ctx, "")
     unknown = [(item.kind, item.why) for item in inventory.collect(ctx) if item.verdict is Verdict.UNKNOWN]
-    assert unknown == [("kms_key", "can't be listed: AccessDeniedException")]
+    assert unknown == [("kms_key", "can't be listed: AccessDeniedException: injected by the fault injector")]
 
 
 def test_each_kms_key_is_described_once(stand_ins, ctx):
@@ -305,7 +305,7 @@ def test_a_kind_that_may_not_be_listed_is_reported_and_the_others_are_listed(ctx
     broken(AWS, headers=target, status=400, shape="aws-json", code="AccessDeniedException")
     items = inventory.collect(ctx)
     assert [(item.kind, item.why) for item in items if item.verdict is Verdict.UNKNOWN] == [
-        ("queue", "can't be listed: AccessDeniedException")
+        ("queue", "can't be listed: AccessDeniedException: injected by the fault injector")
     ]
     assert len([item for item in items if item.verdict is Verdict.ORPHANED]) == len(planted) - 1
 
