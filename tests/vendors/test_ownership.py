@@ -144,6 +144,16 @@ def test_an_object_whose_create_got_no_answer_is_ours(org, kind, fault):
     assert contested.is_deleted()
 
 
+@pytest.mark.parametrize("status", [403, 404, 500])
+def test_a_subject_is_ours_although_the_read_after_its_create_is_refused(org, status):
+    contested = contested_subject(org)
+    del contested.held[contested.name]
+    org.disturb(fault="error", method="GET", path="/subjects/*/versions", status=status)
+    contested.resource.create()
+    delete_after(contested, org)
+    assert contested.is_deleted()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_read_that_gets_no_answer_before_the_create_is_no_create(org, kind):
     """The search finds nothing, the next read gets no answer, and then the object appears: no create was sent."""

@@ -14,7 +14,7 @@ from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import RestClient, path, text
 from lambdas.confluent.lookup import Ctx, existing, in_container
 from lambdas.confluent.properties import SchemaProps
-from lambdas.shared.errors import Conflict, NotFound, Refused
+from lambdas.shared.errors import Conflict, LakeferryError, NotFound, Refused
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = SchemaProps
@@ -32,7 +32,11 @@ def create(context: Ctx, spec: SchemaProps) -> str:
     context.notes[_VERSIONS] = "restored" if _is_listed(plane, spec, deleted=True) else "new"
     context.claim()
     _register(plane, spec)
-    versions = plane.get(_route(spec) + "/versions")
+    try:
+        versions = plane.get(_route(spec) + "/versions")
+    except LakeferryError:
+        # The create has had its effect: an error of this read must not look like a refusal of it.
+        return spec.subject
     if isinstance(versions, list) and len(versions) > 1 and not spec.adopt:
         what = f"subject {spec.subject} was created by somebody else at the same time, and has versions {versions} now"
         raise Refused(confluent_errors.FOREIGN_SUBJECT, what)
