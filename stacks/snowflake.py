@@ -130,6 +130,7 @@ class SnowflakeStack(LakeferryStack):
                 warehouse=self.warehouse,
                 namespace=self.schema.full_name,
                 network_policy=self.settings.network_policy or "",
+                account=self.settings.account,
             ),
         )
         self.user = user.outputs.name

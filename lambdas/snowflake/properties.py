@@ -166,6 +166,7 @@ class UserProps(Properties[UserOutputs]):
     warehouse: str = prop("The user's default warehouse.", default="")
     namespace: str = prop("The user's default namespace: a database or `database.schema`.", default="")
     network_policy: str = prop("A network policy of the user's own, which the deployer's role owns.", default="")
+    account: str = prop("The account as the deployment file names it. If it changes, the secret is written again.", default="")
 
     def problems(self) -> Iterator[tuple[str, str]]:
         yield from sql.name_problems(self.name)
