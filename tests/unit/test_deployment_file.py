@@ -407,21 +407,6 @@ WRONG = {
         "needs 2 at least",
     ),
     "a tag that is taken": ((('cost-centre = "data-platform"', 'Stage = "x"'),), "deployment.tags.Stage", "is taken"),
-    "a budget where there are none": (
-        (('region = "eu-west-1"', 'region = "eu-north-1"'), ("[alerts]\n", "[alerts]\nbudget = true\n")),
-        "alerts.budget",
-        "no budgets in eu-north-1",
-    ),
-    "a boundary of another account": (
-        (
-            (
-                "[aws]\n",
-                '[aws]\naccount = "444455556666"\npermissions_boundary = "arn:aws:iam::111122223333:policy/boundary"\n',
-            ),
-        ),
-        "aws.permissions_boundary",
-        "another account",
-    ),
     "keys that live too long": ((("grace_days = 7", "grace_days = 30"),), "rotation.grace_days", "less than every_days"),
     "the deployer as reader": (
         (('warehouse_size = "XSMALL"', 'user_name = "lakeferry"'),),
