@@ -13,6 +13,7 @@ from lake import AS_OF, Lake
 from runtime_kit import ended, numbered, service_role
 from waiting import PATIENCE
 
+from lakeferry.local import spark as local_spark
 from stacks import assets
 
 _PASSED_ON = ("Command", "ExecutionProperty", "GlueVersion", "MaxRetries", "NumberOfWorkers", "Timeout", "WorkerType")
@@ -49,6 +50,7 @@ def _new_job(aws: Clients, lake: Lake) -> str:
     command = properties["Command"] | {"ScriptLocation": f"s3://{lake.target.bucket}/{script}"}
     arguments = properties["DefaultArguments"] | {"--extra-py-files": f"s3://{lake.target.bucket}/{code}"}
     shared = {name: properties[name] for name in _PASSED_ON} | {"Command": command, "DefaultArguments": arguments}
+    shared["GlueVersion"] = local_spark.GLUE_VERSION  # `make test-glue-6` tests the job with the Spark of Glue 6.0
     aws.glue.create_job(Name=name, Role=service_role(aws, "glue"), **shared)
     return name
 

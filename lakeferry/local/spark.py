@@ -26,8 +26,9 @@ from lakeferry.local.bootstrap import ROOT, jar_file
 from lakeferry.local.java import base_archive, use_java
 
 LOCAL: Final = "local[2]"
-#: The Glue release with the Spark version of this environment, which is .venv or .venv-glue6.
-_RELEASE: Final = {release.spark: release for release in RELEASES.values()}[pyspark.__version__]
+#: The version of Glue with the Spark of this environment, which is .venv or .venv-glue6.
+GLUE_VERSION: Final = next(version for version, release in RELEASES.items() if release.spark == pyspark.__version__)
+_RELEASE: Final = RELEASES[GLUE_VERSION]
 _JARS: Final = [jar_file(_RELEASE, jar) for jar in _RELEASE.jars]
 _MASTER: Final = re.compile(
     r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|spark://.+|k8s://.+|yarn"

@@ -108,7 +108,8 @@ def test_ansi_mode_decides_the_results_of_the_job_that_ships(lakes):
     events = [GOOD | {"id": week, "at": day} | changed for day, (week, (changed, _)) in zip(days, WEEKS.items(), strict=True)]
     lake.commit(THINGS, *events)
     as_of = AS_OF + timedelta(weeks=len(WEEKS) - 1)
-    run = run_in_glue(lake, lake.write_contract(DECIDED), as_of=as_of.isoformat())
+    stated = {"as_of": as_of.isoformat(), "complete_until": as_of.isoformat()}
+    run = run_in_glue(lake, lake.write_contract(DECIDED), **stated)
     (key,) = lake.keys(f"{lake.target.prefix}/things/runs/")
     windows = {window["window"]: window for window in json.loads(lake.read(key))["windows"]}
     assert {week: window.get("code") for week, window in windows.items()} == {week: code for week, (_, code) in WEEKS.items()}

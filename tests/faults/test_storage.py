@@ -151,7 +151,7 @@ LASTING = {
     "manifest denied": (s3("error", "PUT", "*/manifests/*", status=403), "EXP-AWS-DENIED"),
     "manifest never taken": (s3("error", "PUT", "*/manifests/*", status=412), "EXP-MANIFEST-BUSY"),
     "table denied": (s3("error", "GET", TABLE_FILE, status=403), "EXP-AWS-DENIED"),
-    "file broken off": (s3("truncate", "GET", DATA, after_bytes=700), "EXP-AWS-UNREACHABLE"),
+    "file broken off": (s3("truncate", "GET", DATA, after_bytes=0), "EXP-AWS-UNREACHABLE"),
     "file cut": (s3("cut", "GET", DATA), "EXP-RECORDS"),
     "file gone": (s3("error", "GET", DATA, status=404), "EXP-AWS-FAILED"),
 }

@@ -72,7 +72,7 @@ def test_executors_run_in_utc_and_in_no_language_of_the_machine(spark):
 def level(spark, name):
     """Set the log level of the logger for failed tasks on the executors."""
     set_level = "java_method('org.apache.logging.log4j.core.config.Configurator', 'setLevel', 'org.apache.spark', '{}')"
-    spark.range(0, 8, 1, 8).selectExpr(set_level.format(name)).collect()
+    spark.range(0, 64, 1, 64).selectExpr(set_level.format(name)).collect()  # so many tasks that each executor runs some
 
 
 def test_no_executor_logs_the_value_that_an_expression_failed_on(lake):

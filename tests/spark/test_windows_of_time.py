@@ -139,10 +139,12 @@ def clocks(lakes):
 def test_a_time_without_a_zone_belongs_to_the_day_that_it_shows(clocks, name, stage):
     zone, every, first, following = LOCAL_WINDOWS[name]
     rule = {"every": every, "zone": zone, "from": first, "filter_stage": stage, "restate_for_days": 0}
-    own = [{"where": f"id like '{name} %'", "reason": "the case at hand"}]
+    own = [{"where": f"id in ({', '.join(repr(f'{name} {side}') for side in '<[])')})", "reason": "the case at hand"}]
     source = {"event_time": "wall"} | SINCE_2000
     end = datetime(following.year, following.month, following.day, 12, tzinfo=ZoneInfo(zone))
-    text = contract(column("id"), name=f"wall_{stage[0]}{first:%Y%m%d}", window=rule, source=source, filter=own)
+    text = contract(
+        column("id"), name=f"wall_{list(LOCAL_WINDOWS).index(name)}_{stage[0]}", window=rule, source=source, filter=own
+    )
     run = clocks.export(text, as_of=end.astimezone(UTC))
     assert [window["state"] for window in run.record.windows] == ["published"]
     assert run.column("id", run.record.windows[0]["window"]) == [f"{name} [", f"{name} ]"]
