@@ -26,6 +26,7 @@ from lambdas.custom_resources.state import DynamoDocuments, ResourceState, State
 from lambdas.shared.errors import BadProperties, Denied, LakeferryError, NotFound, ParentMissing, Refused
 from lambdas.shared.properties import Properties, parse
 from lambdas.shared.resource import Context
+from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
 
@@ -181,6 +182,10 @@ class Looker:
             if _FOREIGN not in refused.row.code:
                 raise
             return Existence(Answer.FOREIGN, refused.what)
+        except LakeferryError as error:
+            if error.row != snowflake_errors.RENAMED:
+                raise
+            return Existence(Answer.RENAMED, self._renamed(known.identity.kind, state) or error.what)
         if not ids:
             if renamed := self._renamed(known.identity.kind, state):
                 return Existence(Answer.RENAMED, renamed)
@@ -217,6 +222,7 @@ class Looker:
             notes=dict(state.facts.notes),
             deleting=self.deleting,
             resource_uid=request.resource_uid(known.stack.id, known.identity.logical_id),
+            is_owned=lambda: state.facts.owned,
         )
 
     def _renamed(self, kind: str, state: ResourceState) -> str:

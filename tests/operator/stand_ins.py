@@ -253,7 +253,7 @@ class Stacks:
             self.ctx.clock.time(),
             self.ctx.object_name(name, logical_id, generation),
             given={} if given is None else {"ServiceToken": "arn", "kind": kind, **given},
-            facts=KnownObject(object_id=object_id, **facts),
+            facts=KnownObject(object_id=object_id, **{"owned": True, **facts}),
         )
         key = request.state_key(stack.id, request.parse_physical_id(identity))
         open_states(self.ctx, stack).change(key, lambda _: row)
