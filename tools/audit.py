@@ -16,6 +16,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 LOCKS: Final = (
     "requirements.txt",
     "requirements-glue6.txt",
+    "requirements-java.txt",
     "lambdas/requirements.txt",
     "glue_jobs/requirements.txt",
     "simulators/aws/requirements.txt",

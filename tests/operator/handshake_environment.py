@@ -228,10 +228,10 @@ class Deployed:
         self.make("snowflake_trust", "Trust", **both, namespace=self.cluster)
         self.make("snowflake_iceberg_table", "Table", database="LAKE", schema="RAW", name="STOCK_TRADES", table=TOPIC, **both)
 
-    def resource(self, kind, logical_id):
+    def resource(self, kind, logical_id, **more):
         """Return the object as a custom resource of CloudFormation."""
         invocations = Invocations(lambda *_: self.ctx.confluent(), clock=self.ctx.clock, secrets=boto3.client("secretsmanager"))
-        return Resource(invocations, kind, logical_id, **self.given[logical_id])
+        return Resource(invocations, kind, logical_id, **self.given[logical_id], **more)
 
     def trust(self, vendor, **instead):
         """Return the trust statements of a role as the stacks write them. `instead` has other principals and external ids."""

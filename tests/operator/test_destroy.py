@@ -253,7 +253,10 @@ def test_an_error_during_the_deletion_names_the_stacks_that_cloudformation_is_st
     with pytest.raises(CommandFailed) as failed:
         destroyed(ctx)
     assert (failed.value.code, failed.value.details) == ("AWS-REFUSED", {"under_way": [stack]})
-    assert f"AccessDenied; CloudFormation is still deleting {stack}. What was deleted so far is gone" in failed.value.message
+    assert (
+        f"AccessDenied: injected; CloudFormation is still deleting {stack}. What was deleted so far is gone"
+        in failed.value.message
+    )
     assert "the role that you are logged in with" in failed.value.hint
     assert "`lakeferry destroy --stage test` continues" in failed.value.hint
 

@@ -170,7 +170,7 @@ def table(deployed):
         breaks.topic(deployed, synced={}),
         breaks.catalog(deployed, phase="FAILED", message="not looked at yet"),
     ):
-        yield deployed.resource("tableflow_topic", "StockTradesTable")
+        yield deployed.resource("tableflow_topic", "StockTradesTable", adopt=True)
     deployed.resume()
     assert problems_of(deployed) == []
 

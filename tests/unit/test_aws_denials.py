@@ -95,7 +95,7 @@ def expect(said, message, advice):
 def test_a_function_says_what_denied_a_call(glue, said):
     clock = SystemClock()
     with pytest.raises(Denied) as failed:
-        Cleaner(lambda service: glue, "111122223333", Deadline(clock, clock.time() + 60)).glue_database("lkc-abc123")
+        Cleaner(lambda service: glue, "111122223333", Deadline(clock, clock.time() + 60)).glue_database("lkc-abc123", "tables")
     expect(said, failed.value.what, str(failed.value))
     reported = errors.read(str(failed.value))
     assert reported.entry.code == "AWS-REFUSED"

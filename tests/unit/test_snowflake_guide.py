@@ -26,7 +26,7 @@ def statements(script):
 
 
 def test_the_page_shows_the_statements_of_the_code():
-    script, undo = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+    script, _network_policy, undo = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
     assert (script, undo) == (snowflake_admin.script(), snowflake_admin.undo())
 
 

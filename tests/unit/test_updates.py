@@ -33,7 +33,7 @@ UPDATED = {
     "service_account": "description",
     "snowflake_catalog_integration": "refresh_seconds",
     "snowflake_linked_database": "namespaces sync_seconds",
-    "snowflake_user": "secret role warehouse namespace",
+    "snowflake_user": "secret role warehouse namespace network_policy",
     "snowflake_warehouse": "size auto_suspend_seconds",
     "tableflow_topic": "table_formats retention_ms data_retention_ms error_handling error_log_topic metadata_columns",
     "topic": "partitions config",
@@ -42,12 +42,15 @@ WITHOUT_EFFECT = {
     # The login of calls, and what is waited for or done at the end.
     "acl": "credentials",
     "catalog_integration": "credentials",
-    "flink_statement": "credentials undo_sql tableflow_topics",
+    "flink_statement": "credentials topic_credentials subject_credentials undo_sql tableflow_topics keep_table adopt "
+    "catalog database topic cluster_id",
     "schema": "credentials delete_permanently adopt",
-    "tableflow_topic": "credentials await_catalog",
-    "topic": "credentials",
+    "tableflow_topic": "credentials await_catalog adopt",
+    "topic": "credentials adopt",
     # Checked when the table is created.
     "snowflake_iceberg_table": "write_mode",
+    # A change is an update, which writes the secret again.
+    "snowflake_user": "account",
     # The type creates nothing: each deployment checks the new values.
     "snowflake_trust": "volume integration namespace volume_principal volume_external_id integration_principal "
     "integration_external_id",

@@ -76,8 +76,9 @@ def own(org, kind, made):
     return {each for each in org.objects() & made if each[0] in LIVES[kind].shown}
 
 
-#: Types whose objects a service account of the deployment deletes, with a key of its own that sees them.
-OWN_KEY = ("flink_statement", "tableflow_topic", "catalog_integration")
+#: Types whose objects a service account of the deployment deletes, with a key of its own that sees them. The undo of a statement
+#: also needs the names of environment and cluster, which only the deployer's key may read.
+OWN_KEY = ("tableflow_topic", "catalog_integration")
 ROLES = {
     "none": (),
     "of another environment": (("EnvironmentAdmin", "environment"),),
