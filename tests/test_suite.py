@@ -61,6 +61,7 @@ def test_a_test_that_hangs_fails_with_its_stack(ran):
     assert "threading.Event().wait()" in ran
 
 
+@pytest.mark.slow
 def test_skipped_tests_are_listed_with_their_reason_before_the_closing_line(ran):
     *before, closing = ran.strip().splitlines()
     assert any(line.startswith("SKIPPED [1]") and "its data is not in the repository" in line for line in before)

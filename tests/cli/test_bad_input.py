@@ -159,6 +159,7 @@ def test_a_missing_contract_or_schema_is_reported(words, code):
     assert ("the name of one in exports/: " in document["hint"]) == (code == "EXP-CONTRACT")
 
 
+@pytest.mark.slow
 def test_a_shipped_contract_is_checked_by_its_name():
     answer = lakeferry("export", "check", "daily_trades", "--json")
     assert (answer.exit_code, json.loads(answer.stdout)["name"]) == (0, "daily_trades")
@@ -189,6 +190,7 @@ FLAT_CONTRACT = contract(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -65,6 +65,7 @@ def test_a_users_own_events_become_files(clone, finished):
     assert ADDRESS not in "".join(path.read_text() for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_with_json_only_progress_is_on_standard_error(finished):
     assert "tables   " in finished.err
     assert [text for text in ("published", "Next: ", "\x1b", "\r") if text in finished.err] == []

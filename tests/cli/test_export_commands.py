@@ -75,6 +75,7 @@ def outdated(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_full_disk_under_out_loses_nothing(stocked, outdated):
     record = stocked.export(CONTRACT).record
     published = {key: stocked.read(key) for key in stocked.keys("exports/things/")}

@@ -85,6 +85,7 @@ def test_a_command_without_java_says_what_to_do(tmp_path, monkeypatch):
     assert judges.KEPT.parent.name == ".lakeferry"
 
 
+@pytest.mark.slow
 def test_a_deployment_with_an_expression_that_spark_refuses_is_refused(tmp_path):
     for folder in ("deployments", "exports", "flink", "topics"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))

@@ -238,6 +238,7 @@ def kept(lake, name):
     return sorted(tuple(row) for row in table.select("window", "kind", "things").collect())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("fault", "code"),
     [

@@ -52,6 +52,7 @@ def actors(assembly):
     return found
 
 
+@pytest.mark.slow
 def test_every_account_acts_and_nothing_acts_as_another(dev, prod, without_flink):
     for assembly in (dev, prod, without_flink):
         assert actors(assembly) == names(assembly, "ServiceAccount")

@@ -45,7 +45,7 @@ EDITS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_that_moves_events_blocks_windows_beside_one_that_stays(published, edit):
     before = published.read(published.keys(f"exports/things/manifests/{WEEK}")[0])

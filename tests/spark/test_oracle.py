@@ -125,6 +125,7 @@ def test_every_reader_reads_the_same(generated, tmp_path):
     assert any("\n" in cell for row in rows for cell in row)
 
 
+@pytest.mark.slow
 def test_the_data_package_describes_the_file(generated, tmp_path):
     run, _ = generated
     folder = run.manifest("2024-W10")["files"][0]["key"].rpartition("/")[0]

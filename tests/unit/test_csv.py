@@ -95,6 +95,7 @@ def test_every_text_is_read_back_by_every_reader(tmp_path_factory, rows, dialect
     assert_reads_back(tmp_path_factory.getbasetemp(), rows, dialect, null_text, delimiter)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_texts_are_read_back_by_every_reader(tmp_path):
     dice = random.Random(21)
     made = ["".join(dice.choices(NASTY, k=dice.randrange(5))) if dice.random() > 0.05 else None for _ in range(100_000)]

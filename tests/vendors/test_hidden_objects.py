@@ -85,7 +85,7 @@ ROLES = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("roles", ROLES)
 @pytest.mark.parametrize("kind", LIVES)
 def test_a_login_without_its_role_deletes_nothing_and_never_says_deleted(org, kind, roles):

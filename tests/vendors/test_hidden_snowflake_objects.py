@@ -76,6 +76,7 @@ def test_with_manage_grants_what_was_dropped_is_gone(account, kind, is_dropped):
     assert not made & account.objects()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", OWNED)
 def test_an_object_that_somebody_dropped_blocks_a_delete_until_it_is_forgotten(account, kind):
     resource, made = deployed(account, kind)

@@ -98,6 +98,7 @@ def delete_after(contested, org):
     contested.resource.delete()
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("refusal", [0, 400, 401, 403, 409, 422, 429])
 def test_an_object_that_appears_while_our_create_is_refused_is_not_ours(org, kind, refusal):
@@ -246,6 +247,7 @@ def _theirs(table, org):
     return table.topics.pop("totals"), table.subjects.pop("totals-value")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sql", [STATEMENT, LENIENT])
 @pytest.mark.parametrize(("topic", "subject"), [(True, True), (True, False), (False, True)])
 def test_a_table_that_exists_is_neither_filled_nor_dropped(org, table, sql, topic, subject):

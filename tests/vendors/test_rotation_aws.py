@@ -98,7 +98,7 @@ for step in ("createSecret", "setSecret", "testSecret", "finishSecret"):
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "path", "nth"),
     [
