@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from lakeferry.local import lock, target
 from lakeferry.output import Output, format_duration
 from lakeferry.plan import build, render
 from lakeferry.plan.render import Plan
+from lambdas.shared.errors import Denied
 
 _LAST_LINES: Final = 6
 _YES: Final = ("y", "yes")
@@ -41,7 +42,7 @@ def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -
     with _only_one(stage), open_judged_context(stage) as ctx:
         with output.step("Checking prerequisites"):
             checks.require(ctx)
-            _require_same_tenants(ctx)
+            require_tenants(ctx)
         log = target.STATE / f"deploy-{stage}.log"
         log.write_text("", encoding="utf-8")
         with cdk_cli.templates_of(ctx, log) as cdk:
@@ -65,11 +66,18 @@ def _only_one(stage: str) -> AbstractContextManager[None]:
     return lock.only_one(target.STATE / f"deploy-{stage}.lock", in_use)
 
 
-def _require_same_tenants(ctx: DeploymentContext) -> None:
-    """Raises LakeferryError, CommandFailed."""
+def require_tenants(ctx: DeploymentContext) -> None:
+    """Raise LakeferryError if a login is of another organization or account than the objects.
+
+    Raises CommandFailed if the stacks can't be read. Who deploys may not be allowed to read keys and states. The functions are,
+    and each refuses such a login too, only later.
+    """
     with translate_aws_errors("reading the stacks"):
         described = [stacks.describe(ctx, name, with_resources=True) for name in ctx.stacks]
-    require_same_tenants(ctx, [stack for stack in described if stack and stack.is_active])
+    for stack in described:
+        if stack and stack.is_active:
+            with suppress(Denied, CommandFailed):  # `checks` has reported keys that are missing or wrong
+                require_same_tenants(ctx, [stack])
 
 
 def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> dict[str, Any]:

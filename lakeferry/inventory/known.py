@@ -178,14 +178,8 @@ class Looker:
                 ids = handler.find_existing(attrs.evolve(context, deleting=True), spec, state.facts.object_id)
             except (Denied, NotFound) as unseen:
                 return self._hidden(known, unseen)
-        except Refused as refused:
-            if _FOREIGN not in refused.row.code:
-                raise
-            return Existence(Answer.FOREIGN, refused.what)
         except LakeferryError as error:
-            if error.row != snowflake_errors.RENAMED:
-                raise
-            return Existence(Answer.RENAMED, self._renamed(known.identity.kind, state) or error.what)
+            return self._of_another_name(known, state, error)
         if not ids:
             if renamed := self._renamed(known.identity.kind, state):
                 return Existence(Answer.RENAMED, renamed)
@@ -193,6 +187,14 @@ class Looker:
             return Existence(Answer.ABSENT) if is_shown else self._unshown(known, spec)
         stopped = self._stopped(known.identity.kind, state.name, spec, ids[0])
         return Existence(Answer.STOPPED, stopped) if stopped else Existence(Answer.THERE)
+
+    def _of_another_name(self, known: KnownResource, state: ResourceState, error: LakeferryError) -> Existence:
+        """Return the answer for an object that was renamed, or whose name another one has. Raises every other error again."""
+        if error.row == snowflake_errors.RENAMED:
+            return Existence(Answer.RENAMED, self._renamed(known.identity.kind, state) or error.what)
+        if isinstance(error, Refused) and _FOREIGN in error.row.code:
+            return Existence(Answer.FOREIGN, error.what)
+        raise error
 
     def _unshown(self, known: KnownResource, spec: Properties[Any]) -> Existence:
         """Return the answer for an object that was not found and may be hidden. Raises LakeferryError.

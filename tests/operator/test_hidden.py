@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import attrs
 import boto3
 import pytest
 import requests
@@ -14,7 +15,7 @@ from lakeferry.cli import destroy as destroy_command
 from lakeferry.deploy import run
 from lakeferry.errors import CommandFailed
 from lakeferry.health import drift
-from lakeferry.inventory import CONFLUENT, Verdict, forget
+from lakeferry.inventory import AWS, CONFLUENT, Verdict, forget
 from lakeferry.output import Output
 from lambdas.shared.errors import LakeferryError
 
@@ -63,6 +64,18 @@ def destroyed(ctx):
 
 def exists(stand_ins, environment):
     return environment in [found["id"] for found in call(stand_ins, "GET", "/org/v2/environments?page_size=99")["data"]]
+
+
+@pytest.mark.parametrize("service", ["secretsmanager.GetSecretValue", "DynamoDB_20120810.GetItem"])
+def test_who_may_not_read_keys_or_states_deploys_and_leaves_the_check_to_the_functions(
+    stand_ins, ctx, environment, broken, service
+):
+    other_organization(stand_ins, ctx)
+    with pytest.raises(LakeferryError, match="CFL-OTHER-ORGANIZATION"):
+        run.require_tenants(ctx)
+    broken(AWS, headers={"x-amz-target": service}, status=400, shape="aws-json", code="AccessDeniedException")
+    run.require_tenants(attrs.evolve(ctx))
+    assert exists(stand_ins, environment)
 
 
 def test_a_login_without_a_role_destroys_nothing_and_says_so(stand_ins, ctx, stacks, environment):
