@@ -77,6 +77,7 @@ def test_the_tables_can_be_queried(clone):
     assert (queried.code, queried.document["columns"], queried.document["rows"]) == (0, ["things", "total"], [[8, 1]])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("finished")
 def test_two_commands_do_not_use_the_demo_at_once(clone, own_options):
     with (clone.root / ".lakeferry" / "demo.lock").open("r+") as lock:

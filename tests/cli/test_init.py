@@ -81,7 +81,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stage", ["test", "dev"])
 @pytest.mark.parametrize("case", ANSWERS)
 def test_each_answer_is_written_to_a_new_and_to_an_existing_file(project, case, stage):
@@ -105,6 +105,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", WRONG)
 def test_invalid_answers_are_reported_together_and_nothing_is_written(project, case):
     words, message = WRONG[case]

@@ -37,6 +37,7 @@ def kept(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_java")
 def test_a_kept_answer_needs_no_java(kept):
     with SparkJudge(kept) as judge:
@@ -50,6 +51,7 @@ def test_without_java_there_is_no_verdict(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("without_java")
 @pytest.mark.parametrize("change", ["contract", "schema", "half an answer"])
 def test_an_answer_about_something_else_is_not_taken(kept, tmp_path, change):

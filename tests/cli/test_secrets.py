@@ -282,6 +282,7 @@ WRONG = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.__name__)
 def test_an_unsuitable_key_is_identified_and_not_stored(organization, secrets, case):
     key, code, expected_message = case(organization)

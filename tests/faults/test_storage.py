@@ -83,7 +83,7 @@ PASSING = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("fault_name", PASSING)
 def test_temporary_faults_are_retried(stocked, undisturbed, faults, prefix, fault_name):
     faults.rule(PASSING[fault_name])

@@ -126,6 +126,7 @@ def run(clean, tmp_path, code):
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("handler", HANDLERS)
 def test_each_handler_is_imported_by_a_clean_interpreter(handler, clean, tmp_path):
     module, _, function = handler.rpartition(".")

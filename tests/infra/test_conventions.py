@@ -37,6 +37,7 @@ def types(assembly):
     return {body["Type"] for template in assembly.templates.values() for body in template["Resources"].values()}
 
 
+@pytest.mark.sampled(1)
 def test_every_role_has_the_boundary_and_the_path(strict, assemblies):
     roles = strict.resources("AWS::IAM::Role")
     assert roles.keys() == assemblies[strict.plan.deployment.identity.stage].resources("AWS::IAM::Role").keys()

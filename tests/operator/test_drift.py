@@ -110,6 +110,7 @@ GONE_WITH = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", GONE_WITH)
 def test_the_rights_on_a_dropped_object_are_repaired_with_it(stand_ins, ctx, standing, kind):
     names = with_rights(standing)

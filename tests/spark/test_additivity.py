@@ -222,6 +222,7 @@ def test_the_job_refuses_a_headline_and_a_chart_of_averages_and_publishes_nothin
     assert lake.published() == []
 
 
+@pytest.mark.slow
 def test_the_published_totals_have_no_sum_of_averages(lake):
     lake.commit(THINGS, *EVENTS)
     holds = "max_mean < 30 AND sum_pieces = 12"

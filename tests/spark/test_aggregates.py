@@ -155,7 +155,7 @@ def test_keys_and_measures_are_computed_for_delivered_lines_only(lake):
     assert run.manifest()["rows"]["events"]["duplicates"] == 11
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("measure", "expected"),
     [

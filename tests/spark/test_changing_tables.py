@@ -132,6 +132,7 @@ def expire_rows(lake, *ids):
     lake.spark.sql(f"DELETE FROM lake.`{lake.target.database}`.things WHERE id IN ({listed})")
 
 
+@pytest.mark.slow
 def test_a_window_is_not_published_again_without_events_that_its_retention_removed(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 1), thing("c", 1))
     first = lake.export(contract(*LINES)).manifest()
@@ -146,6 +147,7 @@ def test_a_window_is_not_published_again_without_events_that_its_retention_remov
     assert (accepted.state(), numbers(accepted)) == ("published", {"b": 1, "c": 1, "d": 1, "e": 1})
 
 
+@pytest.mark.slow
 def test_a_window_whose_events_are_all_gone_is_not_published_again_as_empty(lake):
     lake.commit(THINGS, thing("a", 1))
     lake.commit(THINGS, thing("b", 1, MONDAY - timedelta(days=7)))
@@ -155,6 +157,7 @@ def test_a_window_whose_events_are_all_gone_is_not_published_again_as_empty(lake
     assert lake.export(contract(*LINES)).manifest() == first
 
 
+@pytest.mark.slow
 def test_a_row_that_an_upsert_table_replaced_is_no_lost_event(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 1), mode="upsert")
     assert numbers(lake.export(contract(*LINES))) == {"a": 1, "b": 1}
@@ -164,6 +167,7 @@ def test_a_row_that_an_upsert_table_replaced_is_no_lost_event(lake):
     assert (again.state(), numbers(again)) == ("published", {"b": 1})
 
 
+@pytest.mark.slow
 def test_a_window_is_published_again_after_the_table_was_rolled_back(lake):
     """The table has the snapshot of the first commit again, which is older than the published one."""
     lake.commit(THINGS, thing("a", 1))
@@ -188,6 +192,7 @@ def test_a_contract_that_describes_the_same_rows_otherwise_is_published_once(lak
     assert (third.state(), "compute" in third.record.phases) == ("unchanged", False)
 
 
+@pytest.mark.slow
 def test_a_commit_during_a_run_counts_in_the_next_run(lake):
     lake.commit(THINGS, thing("a", 1), thing("b", 1))
     lake.commit(THINGS, thing("a", 2), at=MONDAY + timedelta(hours=1))
@@ -201,6 +206,7 @@ def test_a_commit_during_a_run_counts_in_the_next_run(lake):
     assert numbers(lake.export(contract(*LINES))) == {"a": 3, "b": 1, "c": 3}
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_expires_during_a_run_stops_it_and_the_next_run_succeeds(lake):
     lake.commit(THINGS, thing("a", 1))
     lake.commit(THINGS, thing("next week", 1, AS_OF), at=AS_OF)

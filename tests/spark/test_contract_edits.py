@@ -131,6 +131,7 @@ def test_an_older_contract_ends_the_run_before_anything_is_computed(lake):
     assert ("compute" in run.record.phases, run.manifest()) == (False, manifest)
 
 
+@pytest.mark.slow
 def test_an_older_contract_changes_no_kept_aggregate(lake):
     lake.commit(THINGS, thing("a", MONDAY))
     kept = {"no_persons_because": "Counts only.", "keep_as_table": True}
@@ -157,6 +158,7 @@ def test_lost_events_are_found_after_another_version_and_an_accepted_loss_is_tol
     assert lake.export(second).manifest()["notes"] == [sentence]
 
 
+@pytest.mark.slow
 def test_lost_events_are_found_although_late_ones_replace_their_number(lake):
     """The newest events of one partition are gone, and as many late ones of another have come."""
     one, other = (b"%d" % next(n for n in range(20) if partition_of(b"%d" % n, 3) == partition) for partition in (0, 1))

@@ -91,6 +91,7 @@ def compute(spark_of_job, tmp_path_factory):
     return computed
 
 
+@pytest.mark.slow
 @FEW
 @given(numbers(), numbers(), st.sampled_from("+-"))
 @example(number("1e-18", 38, 18), number("0", 1, 0), "+")
@@ -165,6 +166,7 @@ def test_a_common_type_keeps_all_digits(compute, left, right, text):
         assert result == expected
 
 
+@pytest.mark.slow
 @FEW
 @given(st.lists(numbers(30), min_size=1, max_size=5), st.integers(0, 8))
 def test_sums_and_averages_of_rows_are_exact_or_rounded_once(compute, values, factor):

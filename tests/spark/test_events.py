@@ -179,6 +179,7 @@ ODD_NAMES = (
 )
 
 
+@pytest.mark.slow
 def test_fields_may_have_any_name_that_avro_allows(lake):
     odd = topic_of(*[(name, "int") for name in ODD_NAMES])
     kept = [{"where": "_fate > 0", "reason": "the others have none"}]
@@ -334,6 +335,7 @@ def test_a_time_that_means_nothing_is_invalid_and_not_early(lake, stage):
     )
 
 
+@pytest.mark.slow
 def test_the_first_valid_day_follows_an_earlier_first_window(lake):
     earlier = MONDAY - timedelta(days=14)
     lake.commit(THINGS, thing("now", 1), thing("early", 2, MONDAY - timedelta(days=2 * 365 + 8)))

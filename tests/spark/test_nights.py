@@ -71,7 +71,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("change", CHANGES)
 def test_only_windows_that_a_change_can_affect_are_computed_again(lake, change):
     days(lake)

@@ -155,6 +155,7 @@ def test_every_allowed_function_is_tried():
     assert sorted(SCALAR - tried) == []
 
 
+@pytest.mark.slow
 def test_every_aggregate_function_is_judged_alike(lake, judge):
     calls = [f"{name}({'flag' if name in BOOLEANS else 'n'})" for name in sorted(AGGREGATE)]
     measures = [column(f"m{number}", measure=f"cast({call} as string)") for number, call in enumerate(calls)]

@@ -51,6 +51,7 @@ def plain(content):
     return [[unguarded(cell) for cell in row] for row in rows[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not RETAIL.exists(), reason="the Online Retail sample is not beside the repository (../shared/data)")
 def test_a_week_of_real_invoices(lake, tmp_path):
     """Each invoice is one event, read from a file of JSON lines as users provide it."""

@@ -23,7 +23,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", OTHERS)
 def test_another_setting_stops_the_run_before_it_publishes(lake, spark, name):
     lake.commit(THINGS, {"id": "a", "at": MONDAY, "n": 1})

@@ -298,7 +298,7 @@ def test_an_expression_cannot_raise_an_error_of_its_own(limits, text):
         limits.export(contract(column("id"), column("x", expression=text), name="raises"))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("sections", "names"),
     [
@@ -367,6 +367,7 @@ SAME = {
 }
 
 
+@pytest.mark.slow
 def test_every_version_of_glue_gives_the_same_answers(lake):
     lake.commit(NOTES, {"id": "a", "at": MONDAY, "text": ""}, keys=[b"\x80"])
     columns = [column(f"c{index}", expression=f"cast({each} as string)") for index, each in enumerate(SAME)]
@@ -374,6 +375,7 @@ def test_every_version_of_glue_gives_the_same_answers(lake):
     assert list(row.values()) == ["a", *SAME.values()]
 
 
+@pytest.mark.slow
 def test_expressions_and_measures_are_not_computed_for_filtered_rows(limits):
     kept = [{"where": "whole <> 0 and not isnan(real) and abs(real) < 1e9", "reason": "no value"}]
     hashed = {"expression": "cast(4611686018427387904 div whole as string)", "personal": {"treatment": "hash", "kind": "id"}}
@@ -478,7 +480,7 @@ YEAR = {"treatment": "generalise", "to": "year"}
 LAST_DUE = column("due", "date", measure="max(due)")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("columns", "ids", "more"),
     [
@@ -525,6 +527,7 @@ def test_a_gzip_file_is_stored_as_one(lake):
     assert lake.s3.head_object(Bucket=lake.target.bucket, Key=key)["ContentType"] == "application/gzip"
 
 
+@pytest.mark.slow
 def test_personal_data_is_delivered_in_declared_columns_only(lake):
     """An address in a free text blocks the file; a field that the contract doesn't name is never delivered."""
     lake.commit(
@@ -541,6 +544,7 @@ def test_personal_data_is_delivered_in_declared_columns_only(lake):
     assert [key for key in lake.keys("exports/") if b"canary" in lake.read(key)] == []
 
 
+@pytest.mark.slow
 def test_the_null_text_distinguishes_a_gap_in_a_single_column(lake):
     lake.commit(NOTES, {"id": "a", "at": MONDAY, "text": None}, {"id": "b", "at": MONDAY, "text": "\\N"})
     run = lake.export(contract(column("text", nullable=True), delivery={"null_text": "-"}))

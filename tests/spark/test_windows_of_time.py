@@ -90,7 +90,7 @@ def edges(lakes):
     return lake
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_a_window_runs_from_local_midnight_to_local_midnight(edges, name):
     every, zone, first, label, start, end, hours = WINDOWS[name]
@@ -133,7 +133,7 @@ def clocks(lakes):
     return lake
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stage", ["before_deduplication", "after_deduplication"])
 @pytest.mark.parametrize("name", LOCAL_WINDOWS)
 def test_a_time_without_a_zone_belongs_to_the_day_that_it_shows(clocks, name, stage):
@@ -173,6 +173,7 @@ def test_an_empty_window_can_be_a_failure(next_week):
     assert next_week.keys("exports/fails/data/") == next_week.published("fails") == []
 
 
+@pytest.mark.slow
 def test_an_empty_window_that_is_skipped_is_published_when_an_event_arrives(lake):
     skipping = contract(*LINES, window={"on_empty": "skip"})
     lake.commit(THINGS, thing("a", 1, MONDAY + WEEK_LENGTH))
@@ -211,6 +212,7 @@ def test_an_empty_window_of_a_table_that_lags_is_not_skipped_for_good(lake):
     assert "last new data" in waiting.window()["reason"]
 
 
+@pytest.mark.slow
 def test_a_topic_may_have_fields_window_start_and_window_end(lake):
     """Flink's tumbling windows create these columns. As event time, they decide which window of the export a row is in."""
     timestamp = {"type": "long", "logicalType": "timestamp-micros"}
@@ -270,6 +272,7 @@ def test_a_window_that_ends_after_the_last_commit_can_fail_or_be_published_as_la
     assert shown.manifest()["status"] == "incomplete"
 
 
+@pytest.mark.slow
 def test_a_commit_soon_after_the_windows_end_has_to_hold_newer_events_of_every_partition(lake):
     one_of = {partition_of(key, 3): key for key in (b"%d" % n for n in range(20))}
     lake.target = attrs.evolve(lake.target, complete_until=None)
@@ -338,6 +341,7 @@ def test_numbers_are_not_compared_across_versions_and_units_of_the_contract(lake
         assert said in page.decode()
 
 
+@pytest.mark.slow
 def test_a_run_begins_no_window_for_which_its_time_is_not_enough(lake):
     """Each window takes 25 minutes, and a run has an hour. A window that was never published counts as long as the longest."""
     lake.commit(THINGS, *(thing(f"w{n}", n, MONDAY + n * WEEK_LENGTH) for n in (-3, -2, -1, 0)))
@@ -417,6 +421,7 @@ def test_checks_of_the_whole_file_see_its_rows_and_totals(lake):
     assert run.column("id") == ["a", "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_a_late_event_gives_a_new_generation_until_the_window_is_too_old(lake):
     lake.commit(THINGS, thing("a", 1))

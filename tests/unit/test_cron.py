@@ -122,6 +122,7 @@ def walked(minute, hour, zone, start):
             yield instant
 
 
+@pytest.mark.slow
 @given(ITEMS, HOURS, st.sampled_from(CHANGES))
 @settings(max_examples=15)
 def test_times_are_those_that_clocks_show(minute, hour, change):

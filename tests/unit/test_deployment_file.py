@@ -431,7 +431,7 @@ WRONG = {
 }
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("what", WRONG)
 def test_each_mistake_is_reported_with_its_key(what, root):
     pairs, key, words = WRONG[what]

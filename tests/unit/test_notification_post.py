@@ -77,6 +77,7 @@ def test_n1_an_event_that_comes_twice_or_late_makes_one_mail():
     assert sent(env) == WANTED
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_n3_each_mail_is_sent_despite_any_fault_and_n4_at_most_twice(fault):
     """A second copy is sent only if SNS accepted the first, and its response or the write after it was lost."""

@@ -146,6 +146,7 @@ STATEMENT, OTHER = "StockTradesWithTotalsStatement", "CREATE TABLE x AS SELECT 1
 COMPACTED = {"cleanup.policy": "compact"}
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("logical_id", "before", "after", "reason"),
     [

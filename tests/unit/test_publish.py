@@ -198,6 +198,7 @@ def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, location, fa
     assert [one["run_id"] for one in location.current()[0]["generations"]] == [*([before] if before else []), "mine"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("fault", "open_", "code"),
     [

@@ -93,7 +93,7 @@ def calls_of_a_life(**shop):
     return len(quiet.toys.shop.calls)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("slow", [0, 12])
 def test_one_fault_at_any_call(fault, slow):

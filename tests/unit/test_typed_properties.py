@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PLANTED = """\
 from lambdas.confluent.properties import TopicProps, TopicOutputs
@@ -19,6 +21,7 @@ TopicOutputs("orders", "3").partitions
 """
 
 
+@pytest.mark.slow
 def test_mypy_finds_a_missing_a_misspelt_and_a_wrong_property_and_a_misspelt_output(tmp_path):
     file = tmp_path / "planted.py"
     file.write_text(PLANTED)

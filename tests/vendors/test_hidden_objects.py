@@ -107,7 +107,7 @@ def test_a_login_without_its_role_deletes_nothing_and_never_says_deleted(org, ki
     assert own(org, kind, made) == before
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [kind for kind in LIVES if kind not in OWN_KEY])
 def test_with_its_role_back_the_login_deletes(org, kind):
     resource, made = org.deployed(kind)

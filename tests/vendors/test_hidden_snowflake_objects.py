@@ -53,6 +53,7 @@ def control(account, **document):
     account._controls.put(account.url + "/_simulator/account", json=document).raise_for_status()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", OWNED)
 def test_an_object_that_belongs_to_another_role_is_unknown_not_dropped(account, kind):
     resource, made = deployed(account, kind)
@@ -119,6 +120,7 @@ def test_an_account_that_was_renamed_is_the_same_one(account, kind):
     assert not made & account.objects()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("sees_all", [True, False])
 @pytest.mark.parametrize("request_type", ["update", "delete"])
 @pytest.mark.parametrize("kind", ["snowflake_warehouse", "snowflake_role", "snowflake_schema", "snowflake_external_volume"])

@@ -236,6 +236,7 @@ class Machine(RuleBasedStateMachine):
             self.env.__exit__(ValueError, None, None)
 
 
+@pytest.mark.slow
 def test_the_invariant_holds():
     run_state_machine_as_test(Machine, settings=settings(max_examples=10, stateful_step_count=20))
 
