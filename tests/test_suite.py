@@ -68,5 +68,6 @@ def test_skipped_tests_are_listed_with_their_reason_before_the_closing_line(ran)
     assert closing.startswith("1 failed, 3 passed, 1 skipped, 3 deselected in ")
 
 
+@pytest.mark.slow
 def test_interrupts_work_in_the_background(ran):
     assert "test_an_interrupt_reaches_a_child" not in ran

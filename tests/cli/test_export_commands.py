@@ -109,6 +109,7 @@ NEIGHBOURS = (
 )
 
 
+@pytest.mark.slow
 def test_copying_a_window_again_deletes_no_file_of_a_reader(stocked, tmp_path):
     record = stocked.export(CONTRACT).record
     (copy,) = export.download(stocked.target, record, tmp_path)

@@ -51,7 +51,7 @@ def test_without_java_there_is_no_verdict(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_java")
 @pytest.mark.parametrize("change", ["contract", "schema", "half an answer"])
 def test_an_answer_about_something_else_is_not_taken(kept, tmp_path, change):

@@ -59,6 +59,7 @@ def test_every_account_acts_and_nothing_acts_as_another(dev, prod, without_flink
         assert len(names(assembly, "ServiceAccount")) == len(accounts_with_work(assembly.plan.deployment))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("stage", "absent"), [
     ("dev", set()), ("without_flink", {"FlinkRunnerAccount"}), ("prod", {"FlinkRunnerAccount", "AppConnectorAccount"}),
 ])  # fmt: skip

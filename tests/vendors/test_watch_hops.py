@@ -259,7 +259,7 @@ def test_a_key_without_access_to_metrics_fails_for_each_topic_with_one_call(org)
     assert len([call for call in org.wire.calls if "metrics" in call.path]) == 1
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [{"fault": "error", "status": 503}, {"fault": "error", "status": 403}, {"fault": "cut"}])
 def test_one_unavailable_hop_does_not_hide_others(org, side, fault):
     """Confluent fails. The lake, Glue and Snowflake are measured, and only Confluent's aggregate is missing."""
