@@ -51,16 +51,16 @@ def why_inexact(spark: SparkSession, node: Any, size: tuple[int, int]) -> str | 
     # A column of few digits has those of a quotient of integers, and a larger quotient is an error.
     is_short_quotient = kind == "Divide" and digits_of_column <= _DOUBLE_DIGITS
     may_become_double = kind in _COMPUTING | _PASSING and not is_short_quotient
-    return _of_doubles(spark, node) if may_become_double else None
+    return _describe_doubles(spark, node) if may_become_double else None
 
 
-def _of_doubles(spark: SparkSession, node: Any) -> str | None:
+def _describe_doubles(spark: SparkSession, node: Any) -> str | None:
     """Return what Spark does to an exact number that it casts to a double by itself.
 
     The result of a computation with a double of the table is a double anyway, so that nothing more is lost there.
     """
     children = [node.children().apply(index) for index in range(node.children().size())]
-    cast_children = [child for child in children if _becomes_double(spark, child)]
+    cast_children = [child for child in children if _is_cast_to_double(spark, child)]
     has_real_double = any(
         _is_double(child) and child not in cast_children and not _is_constant_or_text(child) for child in children
     )
@@ -80,7 +80,7 @@ def _of_doubles(spark: SparkSession, node: Any) -> str | None:
     return None
 
 
-def _becomes_double(spark: SparkSession, node: Any) -> bool:
+def _is_cast_to_double(spark: SparkSession, node: Any) -> bool:
     """Return whether Spark, not the author, casts a number of a row to a double that can't hold each of its values."""
     if not _is_double(node) or node.getClass().getSimpleName() != "Cast" or node.foldable():
         return False

@@ -144,7 +144,7 @@ def export_window(run: RunContext, window: Window) -> dict[str, Any]:
         inputs = {"inputs_sha256": _inputs(run, window)}
     require_no_newer_contract(current, run.contract.version)
     _require_fitting_borders(run, window)
-    is_accepted_now = window.label in run.borders  # so that the manifest must say it
+    is_accepted_now = window.label in run.borders  # the manifest doesn't say so yet
     document = None if is_accepted_now else _if_up_to_date(run, window, current, inputs)
     if document is not None and document["status"] != INCOMPLETE:
         return document

@@ -36,14 +36,18 @@ _ZEROS: Final = (
     "0660 06F0 07C0 0966 09E6 0A66 0AE6 0B66 0BE6 0C66 0CE6 0D66 0DE6 0E50 0ED0 0F20 1040 1090 17E0 1810 "
     "1946 19D0 1A80 1A90 1B50 1BB0 1C40 1C50 A620 A8D0 A900 A9D0 A9F0 AA50 ABF0"
 )
-_DIGITS_OF_SCRIPTS: Final = tuple("".join(chr(int(zero, 16) + value) for zero in _ZEROS.split()) for value in range(10))
+_ZERO_CODES: Final = [int(zero, 16) for zero in _ZEROS.split()]
+#: By value: the digits with this value, of all these scripts.
+_DIGITS_OF_SCRIPTS: Final = [[chr(zero + value) for zero in _ZERO_CODES] for value in range(10)]
+#: What the UTF-8 form of these digits begins with.
+_DIGIT_BEGINNINGS: Final = sorted({digit.encode()[:-1] for digits in _DIGITS_OF_SCRIPTS for digit in digits})
 #: What is in a block with spellings that are made plain before the search. Full-width letters, digits and signs, which
 #: mail programs and telephones accept, begin with one of three pairs of bytes in UTF-8.
 _UNUSUAL: Final = (
     b"\t",
     *(b"\xef\xbc", b"\xef\xbd", b"\xef\xb9"),
     *(sign.encode() for sign in _INVISIBLE + _LOOK_ALIKE + _DASHES),
-    *sorted({digit.encode()[:-1] for digits in _DIGITS_OF_SCRIPTS for digit in digits}),
+    *_DIGIT_BEGINNINGS,
 )
 #: No value that the search knows is shorter, in bytes: `a@b.co`.
 _SHORTEST: Final = 6
@@ -314,7 +318,7 @@ def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     plain = pc.replace_substring_regex(plain, f"[{_DASHES}]", "-")
     plain = pc.replace_substring_regex(plain, r"\t+", " ")
     for value, digits in enumerate(_DIGITS_OF_SCRIPTS):
-        plain = pc.replace_substring_regex(plain, f"[{digits}]", str(value))
+        plain = pc.replace_substring_regex(plain, f"[{''.join(digits)}]", str(value))
     return plain
 
 

@@ -58,12 +58,12 @@ def run_deploy(output: Output, stage: str, *, yes: bool, repair: bool = False) -
 def _only_one(stage: str) -> AbstractContextManager[None]:
     """Keep a second deployment of the stage in this clone away. Raises CommandFailed."""
 
-    def in_use(process: str) -> CommandFailed:
+    def name_process(process: str) -> CommandFailed:
         return CommandFailed("STACK-BUSY", f"process {process} is deploying stage {stage} in this clone")
 
     if not validation.is_stage(stage):  # no name of a file; the caller reports it
         return nullcontext()
-    return lock.only_one(target.STATE / f"deploy-{stage}.lock", in_use)
+    return lock.only_one(target.STATE / f"deploy-{stage}.lock", name_process)
 
 
 def require_tenants(ctx: DeploymentContext) -> None:
@@ -112,18 +112,21 @@ def to_repair(output: Output, ctx: DeploymentContext) -> str:
 
     Raises CommandFailed if an object can't be seen, because it may be there, or if one can't be repaired.
     """
-    drifted = drift.missing(ctx)
-    repairable = [one for one in drifted if one.stack]
-    if unknown := [one for one in drifted if one.status == Verdict.UNKNOWN and not one.stack]:
-        unlisted = "; ".join(f"{one.system} {one.type} {one.name}: {one.details}".replace(" : ", ": ") for one in unknown)
-        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {unlisted}")
-    if hopeless := [one for one in drifted if not one.stack]:
-        reasons = "; ".join(f"{one.system} {one.type} {one.name} is {one.status}: {one.details}" for one in hopeless)
-        raise CommandFailed("REPAIR-REFUSED", reasons, details=[attrs.asdict(one) for one in hopeless])
+    found = drift.missing(ctx)
+    repairable = [difference for difference in found if difference.stack]
+    others = [difference for difference in found if not difference.stack]
+    unknown = [difference for difference in others if difference.status == Verdict.UNKNOWN]
+    if unknown:
+        named = (f"{difference.system} {difference.type} {difference.name}".rstrip() for difference in unknown)
+        listed = [f"{name}: {difference.details}" for name, difference in zip(named, unknown, strict=True)]
+        raise CommandFailed("INCOMPLETE", f"not everything could be listed: {'; '.join(listed)}")
+    if others:
+        raise _list_differences("REPAIR-REFUSED", others)
     if not repairable:
         output.info("No object is missing at Confluent or Snowflake")
-    for one in repairable:
-        output.print(f"{one.status}: {one.system} {one.type} {one.name} of {one.stack}: {one.details}")
+    for difference in repairable:
+        what = f"{difference.system} {difference.type} {difference.name} of {difference.stack}"
+        output.print(f"{difference.status}: {what}: {difference.details}")
     return repair_of(ctx, repairable)
 
 
@@ -132,8 +135,15 @@ def verify_repair(output: Output, ctx: DeploymentContext) -> None:
     with output.step("Verifying the repair"):
         still = drift.missing(ctx)
     if still:
-        reasons = "; ".join(f"{one.system} {one.type} {one.name} is {one.status}: {one.details}" for one in still)
-        raise CommandFailed("REPAIR-INCOMPLETE", reasons, details=[attrs.asdict(one) for one in still])
+        raise _list_differences("REPAIR-INCOMPLETE", still)
+
+
+def _list_differences(code: str, differences: list[Drift]) -> CommandFailed:
+    reasons = []
+    for difference in differences:
+        what = f"{difference.system} {difference.type} {difference.name}"
+        reasons.append(f"{what} is {difference.status}: {difference.details}")
+    return CommandFailed(code, "; ".join(reasons), details=[attrs.asdict(difference) for difference in differences])
 
 
 def repair_of(ctx: DeploymentContext, missing: Iterable[Drift]) -> str:

@@ -73,7 +73,7 @@ def environment(ctx: DeploymentContext, vendor: Confluent) -> Check:
         own = stacks.find_part(ctx, "confluent")
         known = own.outputs.get("EnvironmentId", "") if isinstance(own, Stack) else ""
         return GROUP.ok(ENVIRONMENT, f"{known}, created by this deployment" if known else "will be created")
-    listed = {text(one, "id"): one for one in vendor.cloud.pages("/org/v2/environments")}
+    listed = {text(environment, "id"): environment for environment in vendor.cloud.pages("/org/v2/environments")}
     names = {listed_id: text(environment, "display_name") for listed_id, environment in listed.items()}
     fix = "Correct `confluent.environment_id` and `environment_name` in the deployment file"
     if id not in names:

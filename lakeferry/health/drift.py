@@ -141,11 +141,11 @@ def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
             if known.identity.kind == "api_key" and existence.answer is Answer.ABSENT
         ]
         for known, existence in found:
-            if drift := _of_object(known, existence, deleted):
+            if drift := _describe(known, existence, deleted):
                 yield drift
 
 
-def _of_object(known: KnownResource, existence: Existence, deleted_keys: list[str]) -> Drift | None:
+def _describe(known: KnownResource, existence: Existence, deleted_keys: list[str]) -> Drift | None:
     """Return None for an object that is as it should be."""
     if existence.answer is Answer.THERE:
         return None
@@ -157,7 +157,7 @@ def _of_object(known: KnownResource, existence: Existence, deleted_keys: list[st
     details = {
         Answer.ABSENT: _how_to_repair(known),
         Answer.STOPPED: f"it is {existence.why}; `lakeferry deploy --repair` starts it again",
-        Answer.RENAMED: f"its name is {existence.why} now, and it is found by name only: rename it back to {_named(known)}",
+        Answer.RENAMED: f"its name is {existence.why} now, and it is found by name only: rename it back to {_find_name(known)}",
         Answer.FOREIGN: f"{existence.why}. Remove or rename that one; then `lakeferry deploy --repair` creates this one again",
     }
     can_repair = existence.answer in (Answer.ABSENT, Answer.STOPPED)
@@ -185,7 +185,7 @@ def _how_to_repair(known: KnownResource) -> str:
     return f"{_REPAIR}: a new one is {lost}" if lost else _REPAIR
 
 
-def _named(known: KnownResource) -> str:
+def _find_name(known: KnownResource) -> str:
     chosen = str(known.properties.get("name") or "")
     generated = known.state.name if known.state else ""
     return chosen.upper() or sql.plain_name(generated)

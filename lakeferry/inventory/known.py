@@ -1,8 +1,7 @@
 """What the functions know of their objects: the states in their tables. And whether each object still exists at its vendor.
 
 The question is asked by the code of the resource type, with the id and the properties in the state, so it means the same object
-as the function does: an id, or a name inside a container that has an id. There are three answers. What the login can't see is
-unknown, never absent.
+as the function does: an id, or a name inside a container that has an id. What the login can't see is unknown, never absent.
 """
 
 from __future__ import annotations
@@ -177,26 +176,26 @@ class Looker:
             try:
                 ids = handler.find_existing(attrs.evolve(context, deleting=True), spec, state.facts.object_id)
             except (Denied, NotFound) as unseen:
-                return self._hidden(known, unseen)
+                return self._answer_hidden(known, unseen)
         except LakeferryError as error:
-            return self._of_another_name(known, state, error)
+            return self._answer_for(known, state, error)
         if not ids:
-            if renamed := self._renamed(known.identity.kind, state):
+            if renamed := self._find_new_name(known.identity.kind, state):
                 return Existence(Answer.RENAMED, renamed)
             is_shown = state.facts.deleted or getattr(handler, "ABSENCE_IS_SHOWN", False)
-            return Existence(Answer.ABSENT) if is_shown else self._unshown(known, spec)
-        stopped = self._stopped(known.identity.kind, state.name, spec, ids[0])
+            return Existence(Answer.ABSENT) if is_shown else self._prove_absence(known, spec)
+        stopped = self._find_stopped_state(known.identity.kind, state.name, spec, ids[0])
         return Existence(Answer.STOPPED, stopped) if stopped else Existence(Answer.THERE)
 
-    def _of_another_name(self, known: KnownResource, state: ResourceState, error: LakeferryError) -> Existence:
+    def _answer_for(self, known: KnownResource, state: ResourceState, error: LakeferryError) -> Existence:
         """Return the answer for an object that was renamed, or whose name another one has. Raises every other error again."""
         if error.row == snowflake_errors.RENAMED:
-            return Existence(Answer.RENAMED, self._renamed(known.identity.kind, state) or error.what)
+            return Existence(Answer.RENAMED, self._find_new_name(known.identity.kind, state) or error.what)
         if isinstance(error, Refused) and _FOREIGN in error.row.code:
             return Existence(Answer.FOREIGN, error.what)
         raise error
 
-    def _unshown(self, known: KnownResource, spec: Properties[Any]) -> Existence:
+    def _prove_absence(self, known: KnownResource, spec: Properties[Any]) -> Existence:
         """Return the answer for an object that was not found and may be hidden. Raises LakeferryError.
 
         If names are unique, a repair is safe: the vendor refuses to create an object whose name a hidden one has.
@@ -205,10 +204,10 @@ class Looker:
         try:
             vendor.require_sight(spec)
         except Denied as unseen:
-            return self._hidden(known, unseen)
+            return self._answer_hidden(known, unseen)
         return Existence(Answer.ABSENT)
 
-    def _hidden(self, known: KnownResource, error: LakeferryError) -> Existence:
+    def _answer_hidden(self, known: KnownResource, error: LakeferryError) -> Existence:
         """Return the answer for an object that the login may not be allowed to see. Raises the error if that is no reason."""
         is_hidden = isinstance(error, NotFound) or error.row.code.endswith(_UNSEEN)
         if self.deleting or not is_hidden or not self._vendor(known).NAMES_ARE_UNIQUE:
@@ -227,7 +226,7 @@ class Looker:
             is_owned=lambda: state.facts.owned,
         )
 
-    def _renamed(self, kind: str, state: ResourceState) -> str:
+    def _find_new_name(self, kind: str, state: ResourceState) -> str:
         """Return the name of the Snowflake object that has the resource's comment, "" if there is none. Raises LakeferryError.
 
         Snowflake has no ids, so the functions find objects by name, and somebody may have renamed one.
@@ -237,7 +236,7 @@ class Looker:
         tagged = re.compile(rf"lakeferry {re.escape(state.name)}(?![a-z0-9-])")
         return next((row.get("name", "") for row in rows if tagged.search(row.get("comment", ""))), "")
 
-    def _stopped(self, kind: str, name: str, spec: Any, object_id: str) -> str:
+    def _find_stopped_state(self, kind: str, name: str, spec: Any, object_id: str) -> str:
         """Return in which state an object is that somebody paused or stopped, "" for every other one. Raises LakeferryError."""
         if kind == "connector":
             parents = ("environments", spec.environment_id, "clusters", spec.cluster_id)

@@ -125,6 +125,8 @@ class Reconciler:
         try:
             outputs = self._present()
             self._learn_tenant()
+            if outputs is not None:
+                self._facts.deleted = False  # an earlier delete was accepted, and had no effect
             return outputs
         except ParentMissing:
             raise

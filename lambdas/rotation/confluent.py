@@ -107,13 +107,14 @@ class ConfluentApiKey:
         """Return the managed keys, oldest first: those with a managed name, and those in the secret, whoever created them.
 
         Lists leave out what the Cloud key's owner may not see: a list without the secret's own key counts only if the owner sees
-        all keys. Raises Denied otherwise.
+        all keys, and the account that has the keys is in its organization. Raises Denied otherwise.
         """
         name, stored = _name(context), _ids(*context.labelled)
         vendor = self.connect()
         listed = vendor.cloud.pages(_ROUTE, **{"spec.owner": owner})
         if not any(text(key, "id") == context.current.text(KEY_ID) for key in listed):
             vendor.require_sight_of_all()
+            _require_account(vendor, owner)
         keys = [_Key(text(key, "id"), text(key, "spec", "display_name"), text(key, "metadata", "created_at")) for key in listed]
         return sorted(
             (key for key in keys if key.id in stored or is_managed(key.name, name)), key=lambda key: _instant(key.created)
@@ -159,6 +160,13 @@ class ConfluentApiKey:
         except Denied:
             if cloud.read(route) is not None:
                 raise
+
+
+def _require_account(vendor: Confluent, owner: str) -> None:
+    """Raise Denied if the organization doesn't have the account: the Cloud key may be one of another organization."""
+    accounts = "/iam/v2/users" if owner.startswith("u-") else "/iam/v2/service-accounts"
+    if vendor.cloud.read(accounts + path(owner)) is None:
+        raise vendor.unseen(f"organization {vendor.organization_id} of Cloud key {vendor.cloud.key.id} has no account {owner}")
 
 
 def _name(context: RotationContext) -> str:

@@ -110,6 +110,18 @@ def test_a_delete_that_the_vendor_refused_proves_nothing(toys):
         toy.delete()
 
 
+def test_a_delete_that_was_accepted_and_had_no_effect_proves_nothing_later(toys):
+    toy = toys.resource()
+    toy.create()
+    set_fact(toys, deleted=True)
+    toy.update(size="2")
+    toys.shop.blind = True
+    with pytest.raises(TimedOut, match="unseen: no role"):
+        toy.delete()
+    toys.shop.blind = False
+    assert toys.existing() == ["thing-1"]
+
+
 def test_nothing_needs_proof_if_no_create_was_sent(toys):
     toys.shop.blind = True
     toys.resource().run(toys.resource().event("Delete", PhysicalResourceId="invented"))

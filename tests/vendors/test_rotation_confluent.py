@@ -400,6 +400,19 @@ def test_a_cloud_key_that_sees_no_keys_revokes_none_and_says_so(env):
     assert env.accepts(replaced)
 
 
+def test_a_cloud_key_of_another_organization_revokes_none_and_says_so(env):
+    replaced = env.fields("kafka")
+    env.rotate("kafka")
+    _, other = env.confluent.add_organization()
+    env.clock.sleep(900)
+    admin = env.secrets.all["admin"]
+    fields = {**env.fields("admin"), "apiKey": other.id, "apiSecret": other.secret}
+    admin.versions[admin.labelled(CURRENT)][0] = json.dumps(fields)
+    with pytest.raises(LakeferryError, match="has no account"):
+        env.ask(operation="revoke", secret="kafka")
+    assert env.accepts(replaced)
+
+
 def test_revoking_is_refused_where_the_current_key_does_not_work(env):
     env.rotate("kafka")
     previous = env.fields("kafka", PREVIOUS)

@@ -60,6 +60,7 @@ def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
 def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     """Delete it if it is empty. Raises LakeferryError while it holds anything, because Confluent deletes that too.
 
+    The lists are complete: who may delete an environment is an administrator of it or of the organization, and sees all in it.
     In a deployment that is destroyed, everything in it is gone by then. Confluent refuses to delete the organization's last
     environment.
     """
