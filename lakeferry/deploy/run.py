@@ -121,7 +121,7 @@ def to_repair(output: Output, ctx: DeploymentContext) -> str:
         listed = [f"{name}: {difference.details}" for name, difference in zip(named, unknown, strict=True)]
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {'; '.join(listed)}")
     if others:
-        raise _list_differences("REPAIR-REFUSED", others)
+        raise CommandFailed("REPAIR-REFUSED", _list_states(others), details=[attrs.asdict(difference) for difference in others])
     if not repairable:
         output.info("No object is missing at Confluent or Snowflake")
     for difference in repairable:
@@ -135,15 +135,15 @@ def verify_repair(output: Output, ctx: DeploymentContext) -> None:
     with output.step("Verifying the repair"):
         still = drift.missing(ctx)
     if still:
-        raise _list_differences("REPAIR-INCOMPLETE", still)
+        raise CommandFailed("REPAIR-INCOMPLETE", _list_states(still), details=[attrs.asdict(difference) for difference in still])
 
 
-def _list_differences(code: str, differences: list[Drift]) -> CommandFailed:
+def _list_states(differences: Iterable[Drift]) -> str:
     reasons = []
     for difference in differences:
         what = f"{difference.system} {difference.type} {difference.name}"
         reasons.append(f"{what} is {difference.status}: {difference.details}")
-    return CommandFailed(code, "; ".join(reasons), details=[attrs.asdict(difference) for difference in differences])
+    return "; ".join(reasons)
 
 
 def repair_of(ctx: DeploymentContext, missing: Iterable[Drift]) -> str:
