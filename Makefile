@@ -9,7 +9,7 @@ STORAGE_TESTS := tests/faults $(addprefix tests/unit/test_,cleanup.py exporting.
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
 # What `make lint` checks. Scripts that users put beside it are their own.
-CODE := app.py benchmarks deployments exports glue_jobs lakeferry lambdas rehearsal simulators stacks tests tools
+CODE := app.py benchmarks deployments exports glue_jobs lakeferry lambdas simulators stacks tests tools
 
 # Byte code is kept, also where a container's environment says otherwise: the tests start Python hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=

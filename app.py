@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aws_cdk import App
 
-from deployments.check import FOLDER, BadFile, load_stage
+from deployments.check import DEFAULT_STAGE, FOLDER, BadFile, load_stage
 from lakeferry.local.judge import NotReady, SparkJudge
 from stacks import deployment
 
@@ -20,7 +20,7 @@ def main() -> int:
     app = App()
     try:
         folder = app.node.try_get_context("deployments")
-        stage = str(app.node.try_get_context("stage") or "dev")
+        stage = str(app.node.try_get_context("stage") or DEFAULT_STAGE)
         with SparkJudge() as judge:
             loaded = load_stage(stage, Path(folder) if folder else FOLDER, judge=judge)
     except BadFile as bad:

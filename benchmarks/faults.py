@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lakeferry.output import Output
-from rehearsal import faults, run
+from lakeferry.rehearsal import faults, run
 
 RESULT: Final = Path(__file__).parent / "results" / "faults.md"
 

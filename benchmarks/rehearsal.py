@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lakeferry.output import Output
-from rehearsal import run
+from lakeferry.rehearsal import run
 
 RESULT: Final = Path(__file__).parent / "results" / "rehearsal.md"
 #: Seconds, on two cores, once everything is set up.

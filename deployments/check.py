@@ -19,6 +19,8 @@ from exports.toml_model import BadFile, Problem
 __all__ = ["NOT_JUDGED", "BadFile", "LoadedDeployment", "load", "load_stage", "parse"]
 
 FOLDER: Final = ROOT / "deployments"
+#: The stage of a command that names none.
+DEFAULT_STAGE: Final = "dev"
 
 
 @attrs.frozen

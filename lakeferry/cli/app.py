@@ -15,6 +15,7 @@ import attrs
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from deployments.check import DEFAULT_STAGE
 from lakeferry import __version__
 from lakeferry.errors import DONE, FAILED, NOT_SET_UP, STOPPED, WRONG_INPUT, CommandFailed
 from lakeferry.local.bootstrap import ROOT
@@ -22,7 +23,6 @@ from lakeferry.output import Output
 
 NAME: Final = "lakeferry"
 STAGE_VARIABLE: Final = "LAKEFERRY_STAGE"
-STAGE: Final = "dev"
 
 #: Exit codes that every command can end with.
 EXITS: Final = (DONE, FAILED, WRONG_INPUT, NOT_SET_UP, STOPPED)
@@ -178,7 +178,7 @@ def _command_context(context: typer.Context, after: Mapping[str, Any]) -> Comman
         verbose=bool(given["verbose"]),
         color=not given["no_color"],
     )
-    return CommandContext(output, given.get("stage") or os.environ.get(STAGE_VARIABLE) or STAGE, bool(given.get("yes")))
+    return CommandContext(output, given.get("stage") or os.environ.get(STAGE_VARIABLE) or DEFAULT_STAGE, bool(given.get("yes")))
 
 
 def _refuse_unused(context: typer.Context, taken: set[str], declared: Declared) -> None:

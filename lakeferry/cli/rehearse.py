@@ -44,7 +44,7 @@ def rehearse(
     out: Annotated[Path, typer.Option(help="The folder to write the report to.")] = Path("out"),
 ) -> Mapping[str, Any]:
     """Deploy everything into simulators on this machine, check that it works, destroy it, check that nothing is left."""
-    from rehearsal import run
+    from lakeferry.rehearsal import run
 
     if keep and faults is not None:
         message = "--keep leaves one deployment running, and --faults destroys its own"

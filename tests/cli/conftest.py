@@ -8,7 +8,7 @@ from canary import Canary
 from command import Clone
 
 from lakeferry.output import Output
-from rehearsal.harness import copy_project
+from lakeferry.rehearsal.harness import copy_project
 
 
 @pytest.fixture(scope="session", autouse=True)

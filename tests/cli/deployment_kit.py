@@ -15,7 +15,7 @@ from command import Clone, CommandResult
 
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext
-from rehearsal.environments import SimulatedEnvironment
+from lakeferry.rehearsal.environments import SimulatedEnvironment
 
 
 def bootstrap(ctx: DeploymentContext, root: Path) -> None:

@@ -11,7 +11,7 @@ from command import Clone
 from promises import promised
 
 from deployments import check
-from rehearsal.harness import talk
+from lakeferry.rehearsal.harness import talk
 
 MINE = ("--owner", "sales team", "--recipients", "sales@corp.test", "--engineers", "on-call@corp.test")
 

@@ -11,7 +11,7 @@ from deployment_kit import Operator, bootstrap
 from deployments import check
 from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.local import target
-from rehearsal import environments
+from lakeferry.rehearsal import environments
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(5400)]
 STAGE = "large"

@@ -19,6 +19,7 @@ from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
 from lakeferry.credentials import confluent, snowflake, store
 from lakeferry.deployment.context import Addresses, DeploymentContext
+from lakeferry.rehearsal.harness import talk
 from lambdas import contract
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.http import Session
@@ -26,7 +27,6 @@ from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login
 from lambdas.snowflake.client import Snowflake as SnowflakeClient
-from rehearsal.harness import talk
 from simulators.aws.server import EmbeddedAws
 from simulators.confluent.server import ConfluentCloud
 from simulators.core import control

@@ -20,7 +20,7 @@ from lakeferry import inventory
 from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.inventory import Verdict
 from lakeferry.local import target
-from rehearsal import environments
+from lakeferry.rehearsal import environments
 from simulators.data import generators
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]

@@ -9,7 +9,7 @@ import shipped
 
 from benchmarks import faults as benchmark
 from lakeferry.output import Output
-from rehearsal import faults, run
+from lakeferry.rehearsal import faults, run
 from simulators.core.faults import read_rules
 
 CALLS = {"AWS": 1500, "Confluent": 250, "Snowflake": 80}

@@ -17,8 +17,8 @@ from lake import ROOT
 from promises import promised
 
 from lakeferry.errors import CommandFailed
-from rehearsal import report, run
-from rehearsal.harness import Check, CheckFailed, Phase, require
+from lakeferry.rehearsal import report, run
+from lakeferry.rehearsal.harness import Check, CheckFailed, Phase, require
 
 PAGE = ROOT / "docs" / "tutorial" / "in-your-own-accounts.md"
 BEGIN, END = "<!-- transcript -->\n", "<!-- end of transcript -->\n"

@@ -35,7 +35,7 @@ def of(part):
     return {code for code, entry in CATALOGUE.items() if entry.part == part}
 
 
-LAKEFERRY, JOBS = sources("lakeferry", "rehearsal"), sources("glue_jobs")
+LAKEFERRY, JOBS = sources("lakeferry"), sources("glue_jobs")
 
 
 def test_every_code_that_a_command_raises_is_in_the_catalogue():

@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 import typer
 
+from deployments.check import DEFAULT_STAGE
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from lakeferry import __main__, errors
 from lakeferry.cli import app
@@ -182,7 +183,7 @@ def _variables() -> str:
         for name, variable in target.VARIABLES.items()
     ]
     key = "The secret with a Tableflow key, for `lakeferry query --catalog tableflow`."
-    stage = (code(app.STAGE_VARIABLE), code(app.STAGE), "The stage, if `--stage` is not given.")
+    stage = (code(app.STAGE_VARIABLE), code(DEFAULT_STAGE), "The stage, if `--stage` is not given.")
     return markdown.table(["variable", "default", "meaning"], [*rows, (code(query.TABLEFLOW_SECRET), "", key), stage])
 
 

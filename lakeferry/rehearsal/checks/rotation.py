@@ -10,10 +10,10 @@ from typing import Any, Final
 import attrs
 import requests
 
+from lakeferry.rehearsal.checks.tables import snowflake_reader
+from lakeferry.rehearsal.harness import Check, Harness, require, until
 from lambdas.shared.errors import LakeferryError
 from lambdas.snowflake import sql
-from rehearsal.checks.tables import snowflake_reader
-from rehearsal.harness import Check, Harness, require, until
 
 _ROTATION_SECONDS: Final = 120.0
 

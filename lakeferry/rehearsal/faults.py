@@ -19,9 +19,9 @@ from lakeferry.deployment.cdk import Cdk, CliFailed
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import Item, Verdict, destroy
 from lakeferry.output import Reporter
-from rehearsal.checks import lifecycle
-from rehearsal.environments import SimulatedEnvironment
-from rehearsal.harness import CheckFailed, Harness, require
+from lakeferry.rehearsal.checks import lifecycle
+from lakeferry.rehearsal.environments import SimulatedEnvironment
+from lakeferry.rehearsal.harness import CheckFailed, Harness, require
 from simulators.core.faults import FaultClient
 
 AWS: Final = "AWS"

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import fastavro
 
+from lakeferry.rehearsal.harness import Harness
 from lambdas.confluent.client import path, require_text
-from rehearsal.harness import Harness
 
 #: The first byte of a value whose schema is in Schema Registry, before the schema's id.
 _MAGIC: Final = 0

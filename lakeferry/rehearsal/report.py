@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from rehearsal.harness import Phase
+from lakeferry.rehearsal.harness import Phase
 
 NOT_COVERED: Final = (
     "that AWS, Confluent Cloud and Snowflake answer as the simulators do: these implement what the vendors document, and "

@@ -17,13 +17,13 @@ from typing import Any, Final
 
 import attrs
 
-from lakeferry.cli.app import STAGE
+from deployments.check import DEFAULT_STAGE
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.local.bootstrap import ROOT
+from lakeferry.rehearsal.environments import SimulatedEnvironment
 from lambdas.shared.clock import Deadline, SystemClock
-from rehearsal.environments import SimulatedEnvironment
 from stacks.assets import glue_zip
 
 _PATIENCE_SECONDS: Final = 120.0
@@ -73,7 +73,7 @@ def until(poll: Callable[[], Any], message: str, seconds: float = _PATIENCE_SECO
 #: What the commands need of a checkout. `make setup` has installed the rest, which is linked.
 _PARTS: Final = (
     "app.py", "cdk.json", "deployments", "exports", "flink", "glue_jobs", "lakeferry", "lambdas", "package-lock.json",
-    "package.json", "rehearsal", "simulators", "stacks", "topics",
+    "package.json", "simulators", "stacks", "topics",
 )  # fmt: skip
 _LINKS: Final = (".venv", ".venv-aws", ".jars", "build", "node_modules")
 _COMMAND_SECONDS: Final = 1500.0
@@ -144,7 +144,7 @@ class Project:
 
     def _stage(self) -> list[str]:
         """Return the option for the stage, none for the default stage."""
-        return [] if self.stage == STAGE else ["--stage", self.stage]
+        return [] if self.stage == DEFAULT_STAGE else ["--stage", self.stage]
 
     @staticmethod
     def _environment() -> dict[str, str]:

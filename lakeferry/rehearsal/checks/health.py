@@ -11,8 +11,8 @@ from typing import Any
 from lakeferry.deployment import stacks
 from lakeferry.health import doctor, model, runner
 from lakeferry.health.model import Result
+from lakeferry.rehearsal.harness import Check, Harness, require, until
 from lambdas import contract
-from rehearsal.harness import Check, Harness, require, until
 
 
 def nothing_wrong(harness: Harness) -> list[Check]:

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from lakeferry.local import query
 from lakeferry.local.target import ExportTarget
+from lakeferry.rehearsal import producer
+from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, require, until
 from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair, sql
 from lambdas.snowflake.client import Login, Snowflake
-from rehearsal import producer
-from rehearsal.harness import Check, CheckFailed, Harness, require, until
 
 #: Seconds of Confluent's clock: after the moment, until Flink has polled, until Tableflow has committed.
 _AFTER: Final = 60.0

@@ -23,11 +23,11 @@ from lakeferry.errors import CommandFailed
 from lakeferry.local import bootstrap, target
 from lakeferry.local.bootstrap import SetupFailed
 from lakeferry.output import Output, Reporter, program_name
+from lakeferry.rehearsal import environments, faults, report
+from lakeferry.rehearsal.checks import commands, exports, health, lifecycle, rotation, tables
+from lakeferry.rehearsal.faults import FaultRun
+from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, Phase, Project, copy_project
 from lambdas.shared.errors import LakeferryError
-from rehearsal import environments, faults, report
-from rehearsal.checks import commands, exports, health, lifecycle, rotation, tables
-from rehearsal.faults import FaultRun
-from rehearsal.harness import Check, CheckFailed, Harness, Phase, Project, copy_project
 
 #: How long before the end of the first window the simulators' clocks start, so that trades fall into it and after it.
 _LEAD_SECONDS: Final = 900

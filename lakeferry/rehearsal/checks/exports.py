@@ -13,7 +13,7 @@ import duckdb
 from deployments.model import Export
 from exports import contracts, cron
 from exports.windows import Window, window_of
-from rehearsal.harness import Check, CheckFailed, Harness, require, until
+from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, require, until
 
 EXPORT: Final = "daily_trades"
 _ENDED: Final = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED")

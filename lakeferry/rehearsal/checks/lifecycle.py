@@ -12,7 +12,7 @@ from lakeferry import inventory
 from lakeferry.deployment import stacks
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.inventory import Item
-from rehearsal.harness import Check, Harness, require, until
+from lakeferry.rehearsal.harness import Check, Harness, require, until
 
 _INTERVAL: Final = re.compile(r"^datagen_interval_ms = \d+$", re.MULTILINE)
 _NEW_INTERVAL: Final = 250

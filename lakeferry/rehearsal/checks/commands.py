@@ -7,9 +7,9 @@ import re
 from typing import Any, Final
 
 from lakeferry.deployment import stacks
+from lakeferry.rehearsal import environments
+from lakeferry.rehearsal.harness import Check, Harness, require, until
 from lambdas.snowflake import sql
-from rehearsal import environments
-from rehearsal.harness import Check, Harness, require, until
 
 _ADMINS_STATEMENT: Final = re.compile(r"ALTER USER [^;\n]+")
 _READER: Final = "snowflake/reader"
