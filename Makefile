@@ -9,7 +9,7 @@ STORAGE_TESTS := tests/faults $(addprefix tests/unit/test_,cleanup.py exporting.
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
 # What `make lint` checks. Scripts that users put beside it are their own.
-CODE := app.py benchmarks deployments exports glue_jobs lakeferry lambdas simulators stacks tests tools
+CODE := app.py deployments dev exports glue_jobs lakeferry lambdas simulators stacks tests
 
 # Byte code is kept, also where a container's environment says otherwise: the tests start Python hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
@@ -82,19 +82,19 @@ lint: setup
 
 synth: setup
 	@$(BIN)/python -m lakeferry.deployment.app $(STAGE)
-	@$(BIN)/python -m tools.sbom $(STAGE)
+	@$(BIN)/python -m dev.sbom $(STAGE)
 
 sbom: setup
-	@$(BIN)/python -m tools.sbom $(STAGE)
+	@$(BIN)/python -m dev.sbom $(STAGE)
 
 audit: setup
-	@$(BIN)/python -m tools.audit
+	@$(BIN)/python -m dev.audit
 
 docs: setup
-	@$(BIN)/python -m tools.docs
+	@$(BIN)/python -m dev.docs
 
 bench: setup
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m dev.benchmarks
 
 setup:
 	@$(BOOTSTRAP)

@@ -16,7 +16,7 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 #: A path below one of our folders, as a sentence names it. Below exports only contracts, because buckets have that folder too.
 _NAME = re.compile(
-    r"`((?:(?:docs|tests|stacks|lambdas|glue_jobs|simulators|benchmarks|deployments|topics|flink|\.github|\.devcontainer)/"
+    r"`((?:(?:docs|tests|stacks|lambdas|glue_jobs|simulators|dev|deployments|topics|flink|\.github|\.devcontainer)/"
     r"[\w./-]*|lakeferry/[\w./-]*\.\w+|exports/\w+\.toml))`"
 )
 #: TOML tables of deployment files that contracts don't have.

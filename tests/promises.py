@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from dev.docs.command_line import leaves
 from lakeferry import output
 from lakeferry.__main__ import app
-from tools.docs.command_line import leaves
 
 
 def leaf(words):

@@ -1,6 +1,6 @@
 """The files that ship with Lakeferry. Users edit them and put their own beside them, and no test may depend on that.
 
-tests/data/shipped has a copy of each shipped deployment file; `python -m tools.shipped` copies them after a change.
+tests/data/shipped has a copy of each shipped deployment file; `python -m dev.shipped` copies them after a change.
 """
 
 from __future__ import annotations

@@ -17,12 +17,12 @@ SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importl
 LINTER = Path(sys.executable).with_name("lint-imports")
 #: By name, for each contract of import-linter: a module, and a line that breaks the contract.
 VIOLATIONS = {
-    "The product knows neither the tools that build its documentation nor its simulators": (
+    "The product imports neither dev/ nor its simulators": (
         "glue_jobs/runs.py",
         "import simulators.data.events",
     ),
     "Simulators import nothing of what they stand in for": ("simulators/data/events.py", "from lambdas.shared import http"),
-    "Commands start a simulator only for the demo and for the rehearsal, and use no tools": (
+    "Commands start a simulator only for the demo and for the rehearsal, and never use dev/": (
         "lakeferry/output.py",
         "import simulators.tableflow.kafka",
     ),

@@ -19,6 +19,7 @@ from jsonschema import Draft202012Validator
 
 from deployments.check import NOT_JUDGED
 from deployments.model import Rotation
+from dev.docs import documents, pages
 from exports import check, contracts, topic_schema
 from exports.toml_model import BadFile
 from glue_jobs.delivery import csv
@@ -34,7 +35,6 @@ from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake_fields
 from simulators.data.events import read_json_lines
 from simulators.tableflow.topic import Topic
-from tools.docs import documents, pages
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("exports", "glue_jobs", "lakeferry", "simulators")
@@ -61,7 +61,7 @@ def only(page, language):
 
 
 def test_generated_pages_are_up_to_date():
-    assert pages.stale() == [], "run `python -m tools.docs`"
+    assert pages.stale() == [], "run `python -m dev.docs`"
 
 
 def test_a_changed_a_missing_and_an_outdated_page_are_found(tmp_path):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import typer
 
+from dev.docs.command_line import leaves
 from lakeferry.__main__ import app
-from tools.docs.command_line import leaves
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = Path(__file__).with_name("entry_points.md").read_text(encoding="utf-8")

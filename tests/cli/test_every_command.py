@@ -14,13 +14,13 @@ from lake import ROOT, column, contract, topic_of
 from promises import leaf, promised
 from typer.testing import CliRunner
 
+from dev.docs.command_line import leaves
 from lakeferry import errors, output
 from lakeferry.__main__ import app
 from lakeferry.cli import app as frame
 from lakeferry.errors import CommandFailed
 from lakeferry.local import query, target
 from lakeferry.local.query import TableflowKey
-from tools.docs.command_line import leaves
 
 CONTRACT = contract(column("id"), column("n", "integer"))
 SHARED = ("--json", "--quiet", "--verbose", "--no-color")

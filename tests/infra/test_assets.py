@@ -18,10 +18,10 @@ import pytest
 from assembly_kit import ROOT
 
 from deployments.model import Aws
+from dev import audit, sbom
 from glue_jobs.contract import NOT_SHIPPED
 from lambdas import contract
 from stacks import assets
-from tools import audit, sbom
 
 HANDLERS = [contract.CUSTOM_RESOURCE, contract.CLEANUP, contract.ROTATE, contract.NOTIFY, contract.WATCH]
 #: Lambda's limit is 250 MB, and a cold start reads all of it.

@@ -199,7 +199,7 @@ def test_denied(dev, role, action, resource):
 
 def test_the_job_has_the_documented_least_privileges(dev):
     """A test runs the job with the permissions of docs/reference/iam.md. The template gives these, and those that Glue needs."""
-    from tools.docs import permissions
+    from dev.docs import permissions
 
     wanted = {grant.action for grant in permissions.GRANTS} - {"glue:CreateDatabase", "secretsmanager:GetSecretValue"}
     given = {action for grant in Reader(dev).grants() if "JobsRole" in grant.role for action in grant.actions}
@@ -210,7 +210,7 @@ def test_the_job_has_the_documented_least_privileges(dev):
 
 def test_statements_of_the_documented_policy_have_different_ids():
     """IAM refuses a policy in which two have the same."""
-    from tools.docs import permissions
+    from dev.docs import permissions
 
     ids = [statement["Sid"] for statement in permissions.policy()["Statement"]]
     assert len(set(ids)) == len(ids)

@@ -7,7 +7,7 @@ import json
 import pytest
 import shipped
 
-from benchmarks import faults as benchmark
+from dev.benchmarks import faults as benchmark
 from lakeferry.output import Output
 from lakeferry.rehearsal import faults, run
 from simulators.core.faults import read_rules

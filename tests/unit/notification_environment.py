@@ -11,13 +11,13 @@ from datetime import UTC, datetime, timedelta
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 from resource_environment import ManualClock
 
+from dev.docs import samples
 from lambdas.notifications.mailer import Notifier
 from lambdas.notifications.message import Links
 from lambdas.notifications.outcome import ExportSettings
 from lambdas.shared.log import open_log
 from lambdas.shared.s3 import Objects
 from lambdas.shared.sns import SnsTopics
-from tools.docs import samples
 
 ANALYSTS = "arn:aws:sns:eu-west-1:111122223333:weekly-sales"
 ENGINEERS = "arn:aws:sns:eu-west-1:111122223333:alarms"

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 import boto3
 from pyiceberg.catalog.glue import GlueCatalog
 
+from dev.docs import permissions
 from glue_jobs import arguments, export, runs, session
 from glue_jobs.errors import ExportError
 from lakeferry.local import spark as local_spark
@@ -24,7 +25,6 @@ from simulators.aws.server import EmbeddedAws
 from simulators.data import generators
 from simulators.tableflow.topic import load_topic
 from simulators.tableflow.writer import Tableflow, TableLocation
-from tools.docs import permissions
 
 _START, _DAY, _END = (datetime(2026, 11, day, 5, tzinfo=UTC) for day in (9, 15, 16))
 #: The export that needs the grants of a purpose. Both exports need all other grants.

@@ -1,6 +1,6 @@
 """Simulates years of monthly rotation of all credentials, with readers that cache values for as long as they may.
 
-`python -m benchmarks.rotation` runs this file as a program, which prints the result as JSON.
+`python -m dev.benchmarks.rotation` runs this file as a program, which prints the result as JSON.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.docs.permissions import GRANTS
+from dev.docs.permissions import GRANTS
 
 pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).with_name("permission_runs.py")

@@ -1,4 +1,4 @@
-"""Some months of rotation with readers of all ages; `python -m benchmarks.rotation` simulates three years."""
+"""Some months of rotation with readers of all ages; `python -m dev.benchmarks.rotation` simulates three years."""
 
 from __future__ import annotations
 

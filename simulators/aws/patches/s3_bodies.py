@@ -2,7 +2,7 @@
 
 - s3_bodies: AWS streams objects. Stock MiniStack holds all parts of an upload and the assembled object in memory, reads a whole
   object for each requested range (357 MB in ranges of 8 MiB: 35 MB/s) and keeps all versions in memory. Here parts are spooled
-  to a file as they arrive, and objects are sent from their file in chunks. `python -m benchmarks growth` needs this: its
+  to a file as they arrive, and objects are sent from their file in chunks. `python -m dev.benchmarks growth` needs this: its
   exports have up to 20 million rows. GetObject supports Range together with VersionId; stock sends the whole version. Source:
   S3 API reference, GetObject.
 

@@ -1,0 +1,1 @@
+"""What developers of Lakeferry run: generators of the reference pages, bills of materials, audit and benchmarks."""

@@ -1,0 +1,1 @@
+"""Measurements of what users wait and pay for, and their results."""

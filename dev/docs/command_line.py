@@ -1,0 +1,211 @@
+"""command-line.md, job-arguments.md and errors.md: from typer's commands, the arguments of the job and the error catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, Final
+
+import attrs
+import typer
+
+from deployments.check import DEFAULT_STAGE
+from dev.docs import markdown
+from dev.docs.markdown import code
+from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
+from lakeferry import __main__, errors
+from lakeferry.cli import app
+from lakeferry.cli.app import Declared
+from lakeferry.errors import Entry
+from lakeferry.local import query, target
+
+#: Shared options that only some commands take.
+_SOMETIMES: Final = ("stage", "yes")
+_KINDS: Final = {"Path": "PATH", "bool": "", "str": "TEXT", "int": "NUMBER", "float": "NUMBER"}
+_INTRO: Final = """\
+A command writes its results to standard output, and progress, questions, warnings and errors to standard error:
+`lakeferry plan > plan.txt` and `lakeferry logs watch | grep ERROR` work. With `--json` the results are one JSON document, `ok`
+first, in place of the text. A spinner is shown on a terminal only. Errors and exit codes: [Error codes](errors.md).
+
+After `make setup` (which `make demo` and `make test` do too) the command is `.venv/bin/lakeferry`; after
+`source .venv/bin/activate` it is `lakeferry`."""
+_SHARED: Final = """\
+They may be given before or after the command. A command that doesn't use `--stage` or `--yes` refuses them. An option after the
+command wins over one before it, then comes the variable, then the default. If standard error is not a terminal, commands show no
+spinner and never prompt.
+
+With `--json`, standard output always has exactly one document. `ok` says whether the command succeeded, `code` is `DONE` or the
+[error's code](errors.md), `request_id` identifies this call. A command that succeeded adds the keys listed below; one that failed
+adds `message`, `why`, `hint`, `docs` (the page about this code), `details` and `exit_code`."""
+_COMPLETION: Final = """\
+Bash, zsh, fish and PowerShell complete commands, options, stages and error codes. Once for the shell that you use:
+
+```sh
+lakeferry --install-completion
+```
+
+It adds a line to the shell's start file, and works in shells that are opened afterwards. `lakeferry --show-completion` prints
+the same, if you edit such files yourself. The command has to be on the path as `lakeferry`, as it is after
+`source .venv/bin/activate`."""
+_ENVIRONMENT: Final = """\
+Without the first two, `lakeferry export run` and `lakeferry query` work in the embedded AWS with the data of the last demo.
+Credentials, region and endpoints of AWS come from the usual variables and profiles: set both `AWS_REGION` (read by Spark's
+Iceberg) and `AWS_DEFAULT_REGION` (read by Python), and no `AWS_ENDPOINT_URL` for the real AWS."""
+_VARIABLES: Final = {
+    "bucket": "The bucket that receives the files.",
+    "database": "The Glue database of the Tableflow tables: the Kafka cluster's id.",
+    "prefix": "The prefix of the files in the bucket.",
+    "pseudonym_secret": "Name or ARN of the secret with the pseudonymisation key.",
+    "aggregates_database": "The Glue database for aggregates that are kept as tables.",
+}
+_JOB_INTRO: Final = """\
+What `python -m glue_jobs.export` takes, as `--name value` or `--name=value`. A Glue job run passes the same. Arguments that
+aren't listed are ignored, because Glue adds some of its own. `lakeferry export run` passes those that it has an
+option or a [variable](command-line.md#environment-variables) for."""
+_ERRORS_INTRO: Final = """\
+An error has a code that doesn't change, one sentence that says what happened, and what to do. On a terminal:
+
+```text
+EXP-TABLE-MISSING  the Glue catalog has no table lkc-abc123.sales_orders
+→ Check the database (the Kafka cluster's id) and that Tableflow and its Glue integration are on for the topic
+  docs/reference/errors.md#exp-table-missing
+```
+
+`lakeferry explain EXP-TABLE-MISSING` shows its entry on the terminal; `lakeferry explain` alone lists all codes. With `--json`,
+standard output holds the same as one document: [Options of all commands](command-line.md#options-of-all-commands). The error of
+a window is also in the [run's record](run-record.md). Whatever happens, a run publishes a window completely or not at all.
+Messages never contain a secret or a value of the data."""
+_EXIT_INTRO: Final = """\
+With several windows, the exit code is that of the worst one; windows that can be published are published. An entry below names
+the exit code of a command that ends with this error, unless it is 1. An unknown option or a missing argument is exit code 2 too.
+`make setup` ends with 0 or 3."""
+#: Exit code, its meaning for commands, and its meaning for the job (`python -m glue_jobs.export`), which has fewer.
+_EXITS: Final = (
+    (errors.DONE, "done", "done; also where a window waits for data"),
+    (errors.FAILED, "failed: the source, the data, AWS or a bug", "the same"),
+    (errors.WRONG_INPUT, "wrong input: options, a contract, a file of events, SQL", "arguments or the contract"),
+    (errors.NOT_SET_UP, "not ready: this machine is not set up (run `make setup`), or `lakeferry doctor` found a ✗", ""),
+    (errors.CHANGES, "there are changes: `lakeferry plan --check`", ""),
+    (errors.LATER, "not yet: every window waits for newer data; try again later", ""),
+    (errors.STOPPED, "stopped by Ctrl-C", ""),
+    (errors.KEPT_BACK, "blocked: a check or the scan for personal data blocked a window", "the same"),
+)
+_PART_INTROS: Final = {
+    "resources": """\
+These end a `cdk deploy` or `cdk destroy`. CloudFormation shows one line: the code, what was being done to which resource, what
+the vendor said with its HTTP status and its own request id, and what to do. Errors that may be temporary are retried first, so
+an error here has persisted. The function's log in CloudWatch has the same, and every retry before it.""",
+    "rotation": """\
+These end a step of a rotation, or what an operator asked of it ([Rotate keys](../how-to/rotate.md)). Secrets Manager notes them
+in CloudTrail as `RotationFailed`; the function's log in CloudWatch has the whole message. Whatever fails, the current key stays
+as it is and readers notice nothing. What a vendor says has a code of its own from the section above.""",
+    "notifications": """\
+These end an invocation of the function that mails how an export ended. Lambda tries it twice more, within minutes; then the event
+goes to the dead-letter queue (`DeadLettersUrl` of the exports' stack), which keeps it for two weeks, and an alarm goes off. To
+send its mails, invoke the function with the event, which is the body of the queue's message. Mails that went out already are not
+sent again.""",
+    "monitoring": """\
+These are in the log of the monitoring function only. A metric that could not be measured is missing, and after two checks its
+alarm goes off.""",
+}
+
+
+def commands_page() -> str:
+    group = typer.main.get_command(__main__.app)
+    sections = [_section(path, command) for path, command in leaves(group)]
+    environment = f"## Environment variables\n\n{_variables()}\n\n{_ENVIRONMENT}"
+    return markdown.page("Command line", _INTRO, _shared(group), *sections, f"## Shell completion\n\n{_COMPLETION}", environment)
+
+
+def job_page() -> str:
+    rows = [(code(f"--{name}"), _job_default(name), meaning) for name, meaning in ARGUMENTS.items()]
+    return markdown.page("Job arguments", _JOB_INTRO, markdown.table(["argument", "default", "meaning"], rows))
+
+
+def leaves(group: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the words and the command of each command that isn't a group."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from ((f"{name} {below}", leaf) for below, leaf in leaves(command))
+        else:
+            yield name, command
+
+
+def _shared(group: Any) -> str:
+    names = [one.name for one in app.shared_options()]
+    rows = [(_spelling(one), one.help) for one in group.params if one.name in names]
+    return f"## Options of all commands\n\n{_SHARED}\n\n" + markdown.table(["option", "meaning"], rows)
+
+
+def _section(path: str, command: Any) -> str:
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    shared = {one.name for one in app.shared_options()}
+    takes = [code(one.opts[0]) for one in command.params if one.name in _SOMETIMES]
+    options = [one for one in command.params if one.param_type_name == "option" and one.name not in shared]
+    words = [f"lakeferry {path}", *[one.name.upper() if one.required else f"[{one.name.upper()}]" for one in arguments]]
+    words += [f"{one.opts[0]} {_kind(one)}" for one in options if one.required]
+    rows = [(code(one.name.upper()), "**required**" if one.required else "", one.help) for one in arguments]
+    rows += [(_spelling(one), _default(one), one.help) for one in options]
+    usage = markdown.block("text", " ".join([*words, "[OPTIONS]"]))
+    parts = [f"## lakeferry {path}", command.help, usage]
+    parts += [markdown.table(["option", "default", "meaning"], rows)] if rows else []
+    parts += [f"Also takes {' and '.join(takes)}."] if takes else []
+    return "\n\n".join([*parts, *_promised(command.callback.declared)])
+
+
+def _promised(declared: Declared) -> Iterator[str]:
+    exits = ", ".join(map(str, declared.exits))
+    yield f"Exit codes: {exits} ([what they mean](errors.md#exit-codes)). With `--json`, beside the keys of all commands:"
+    yield markdown.table(["key", "meaning"], [(code(name), meaning) for name, meaning in declared.json_keys.items()])
+
+
+def _spelling(option: Any) -> str:
+    kind = _kind(option)
+    return ", ".join(code(f"{word} {kind}".strip()) for word in option.opts)
+
+
+def _kind(option: Any) -> str:
+    if issubclass(option.type_descriptor.annotation, StrEnum):
+        return " | ".join(option.type_descriptor.annotation)
+    return _KINDS[option.type_descriptor.annotation.__name__]
+
+
+def _default(option: Any) -> str:
+    if option.required:
+        return "**required**"
+    return code(str(option.default)) if option.default not in (None, False, "") else ""
+
+
+def _variables() -> str:
+    defaults = {field.name: field.default for field in attrs.fields(target.ExportTarget)}
+    rows = [
+        (code(variable), "" if defaults[name] is attrs.NOTHING else code(str(defaults[name])), _VARIABLES[name])
+        for name, variable in target.VARIABLES.items()
+    ]
+    key = "The secret with a Tableflow key, for `lakeferry query --catalog tableflow`."
+    stage = (code(app.STAGE_VARIABLE), code(DEFAULT_STAGE), "The stage, if `--stage` is not given.")
+    return markdown.table(["variable", "default", "meaning"], [*rows, (code(query.TABLEFLOW_SECRET), "", key), stage])
+
+
+def _job_default(name: str) -> str:
+    if name in REQUIRED_ARGUMENTS:
+        return "**required**"
+    return "`s3://<bucket>/warehouse`" if name == "warehouse" else code(DEFAULT_ARGUMENTS[name])
+
+
+def errors_page() -> str:
+    rows = [(code(str(number)), of_command, of_job) for number, of_command, of_job in _EXITS]
+    exits = f"## Exit codes\n\n{_EXIT_INTRO}\n\n" + markdown.table(["exit code", "`lakeferry …`", "the job"], rows)
+    return markdown.page("Error codes", _ERRORS_INTRO, exits, *(_errors_of(part, title) for part, title in errors.PARTS.items()))
+
+
+def _errors_of(part: str, title: str) -> str:
+    entries = ["\n\n".join(_error(entry)) for entry in errors.catalogue().values() if entry.part == part]
+    return "\n\n".join([f"## {title}", *filter(None, [_PART_INTROS.get(part)]), *entries])
+
+
+def _error(entry: Entry) -> Iterator[str]:
+    yield f"### {entry.code}"
+    ends = f" Exit code {entry.exit_code}." if entry.exit_code != errors.FAILED else ""
+    yield f"**{entry.title}.** {entry.cause}{ends}"
+    yield f"→ {entry.remedy}"

@@ -1,1 +1,0 @@
-"""What developers run; the product never imports it."""
