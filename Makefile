@@ -9,7 +9,7 @@ STORAGE_TESTS := tests/faults $(addprefix tests/unit/test_,cleanup.py exporting.
 FUNCTION_TEST_PACKAGES := authlib boto3 hypothesis pyarrow pyspark pytest pytest-timeout sqlglot
 
 # What `make lint` checks. Scripts that users put beside it are their own.
-CODE := app.py deployments dev exports glue_jobs lakeferry lambdas simulators stacks tests
+CODE := app.py config dev glue_jobs lakeferry lambdas simulators stacks tests
 
 # Byte code is kept, also where a container's environment says otherwise: the tests start Python hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=

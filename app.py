@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aws_cdk import App
 
-from deployments.check import DEFAULT_STAGE, FOLDER, BadFile, load_stage
+from config.deployments.deployment_file import DEFAULT_STAGE, FOLDER, BadFile, load_stage
 from lakeferry.local.judge import NotReady, SparkJudge
 from stacks import deployment
 

@@ -17,7 +17,7 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 from packaging.requirements import Requirement
 
-from deployments import check
+from config.deployments import deployment_file
 from stacks import assets
 
 FOLDER: Final = assets.BUILD / "sbom"
@@ -75,7 +75,7 @@ def _component(requirement: Requirement) -> Component:
 
 def main() -> None:
     """Write the documents. The argument is the stage, whose deployment file names the functions' version of Python."""
-    deployment = check.load_stage(sys.argv[1], judge=check.NOT_JUDGED).deployment
+    deployment = deployment_file.load_stage(sys.argv[1], judge=deployment_file.NOT_JUDGED).deployment
     FOLDER.mkdir(parents=True, exist_ok=True)
     for asset in (functions(deployment.aws.lambda_python), GLUE):
         file = FOLDER / f"{asset.name}.cdx.json"

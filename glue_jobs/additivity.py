@@ -14,9 +14,9 @@ import attrs
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from exports.contract import Column, Contract
-from exports.contract_rules import Finding, why_not_added
-from exports.expressions import AGGREGATE
+from config.exports.allowed_functions import AGGREGATE
+from config.exports.contract import Column, Contract
+from config.exports.contract_rules import Finding, why_not_added
 from glue_jobs.errors import BadInput
 
 #: Aggregate functions for which the result of two groups together is the sum of their results.

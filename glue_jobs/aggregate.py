@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from exports.contract import Aggregate, Contract
+from config.exports.contract import Aggregate, Contract
 from glue_jobs import outcomes
 from glue_jobs.pseudonyms import person
 

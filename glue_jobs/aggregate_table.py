@@ -16,8 +16,8 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from exports.contract import Contract
-from exports.windows import Window
+from config.exports.contract import Contract
+from config.exports.windows import Window
 from glue_jobs import outcomes
 from glue_jobs.contract import CATALOG
 from glue_jobs.delivery.manifest import Manifest

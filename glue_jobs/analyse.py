@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, NullType, StructField, StructType
 
-from exports.analysis import Analysis, AnalysisFinding, did_you_mean
-from exports.contract import Column, Contract, Expression, decimal_type
-from exports.expressions import WINDOW_FIELDS
+from config.exports.allowed_functions import WINDOW_FIELDS
+from config.exports.analysis import Analysis, AnalysisFinding, did_you_mean
+from config.exports.contract import Column, Contract, Expression, decimal_type
 from glue_jobs import additivity, columns, expressions
 from glue_jobs.decimals import why_inexact
 from glue_jobs.errors import BadInput, SourceProblem, translated

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import attrs
 
-from exports.forms import implausible_day
+from config.forms import implausible_day
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS
 from glue_jobs.errors import BadInput
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import attrs
 
-from exports.contract import Contract
-from exports.windows import Window, kind_of, longest_days, next_window, window_named
+from config.exports.contract import Contract
+from config.exports.windows import Window, kind_of, longest_days, next_window, window_named
 from glue_jobs.delivery.manifest import Manifest, accepted_of, membership
 
 #: What to do about a border.

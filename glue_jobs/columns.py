@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from exports.contract import Column, Personal, decimal_type
+from config.exports.contract import Column, Personal, decimal_type
 from glue_jobs.delivery import csv
 from glue_jobs.pseudonyms import pseudonym
 

@@ -17,7 +17,7 @@ from functools import cached_property
 import attrs
 from pyspark.sql import functions as F
 
-from exports.windows import Window
+from config.exports.windows import Window
 from glue_jobs import source
 from glue_jobs.event_time import to_micros
 from glue_jobs.files import list_partition_files

@@ -19,14 +19,17 @@ JAVA_VERSION: Final = 17
 
 #: File name extensions of code: modules, and the report's template and style sheet.
 CODE: Final = (".py", ".j2", ".css")
-#: Modules that only authors of contracts and schemas need. They import parsers that the job and Lambda functions don't have.
+#: Files and folders that only authors of deployment files, contracts and schemas need. They import parsers that the job and the
+#: functions don't have.
 NOT_SHIPPED: Final = (
-    "exports/avro_schema.py",
-    "exports/check.py",
-    "exports/personal.py",
-    "exports/personal_words.py",
-    "exports/table_columns.py",
-    "exports/topic_schema.py",
+    "config/deployments/",
+    "config/exports/avro_schema.py",
+    "config/exports/check.py",
+    "config/exports/personal.py",
+    "config/exports/personal_words.py",
+    "config/exports/table_columns.py",
+    "config/exports/topic_schema.py",
+    "config/toml_schema.py",
 )
 
 #: The Spark catalog under which the job sees the AWS Glue Data Catalog.
@@ -215,7 +218,7 @@ def spark_settings(warehouse: str, region: str = "") -> dict[str, str]:
 def code_version() -> str:
     """Return a version like 0.1.0+4f1c2a9b03d4, the same from a checkout and from the zip that Glue runs."""
     digest = hashlib.sha256()
-    for package in ("exports", "glue_jobs"):
+    for package in ("config", "glue_jobs"):
         for name, file in sorted(_sources(resources.files(package), package)):
             digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     return f"{VERSION}+{digest.hexdigest()[:12]}"
@@ -225,5 +228,5 @@ def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]
     for item in folder.iterdir():
         if item.is_dir() and item.name != "__pycache__":
             yield from _sources(item, f"{path}/{item.name}")
-        elif item.name.endswith(CODE) and f"{path}/{item.name}" not in NOT_SHIPPED:
+        elif item.name.endswith(CODE) and not f"{path}/{item.name}".startswith(NOT_SHIPPED):
             yield f"{path}/{item.name}", item

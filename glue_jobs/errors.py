@@ -16,7 +16,7 @@ import re
 import traceback
 from typing import ClassVar
 
-from exports.aws_denials import denial_of
+from config.aws_denials import denial_of
 
 _LOG = logging.getLogger("lakeferry.export")
 _JAVA_CLASS = re.compile(r"\b(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b")

@@ -16,8 +16,8 @@ import attrs
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from exports.contract import Contract
-from exports.windows import Window, next_window
+from config.exports.contract import Contract
+from config.exports.windows import Window, next_window
 from glue_jobs.source import LOCAL, TIMESTAMPS, PinnedTable, instant
 
 #: Producers' clocks may be fast. The time of an event that is further ahead of the table's last commit than this is not valid.

@@ -15,10 +15,10 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
-from exports import contracts
-from exports.contract import WindowRule
-from exports.toml_model import BadFile
-from exports.windows import Window, closed_windows
+from config.exports import contracts
+from config.exports.contract import WindowRule
+from config.exports.windows import Window, closed_windows
+from config.toml_model import BadFile
 from glue_jobs import additivity, arguments, errors, probe, runs, session
 from glue_jobs.aggregate_table import AggregateTable
 from glue_jobs.arguments import Arguments

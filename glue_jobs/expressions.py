@@ -17,8 +17,7 @@ from pyspark import SparkContext
 from pyspark.errors import ArithmeticException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from exports.contract import Contract, Expression
-from exports.expressions import (
+from config.exports.allowed_functions import (
     CASTS_DOUBLE,
     CLOCK_WORDS,
     COUNTS_PEOPLE,
@@ -27,6 +26,7 @@ from exports.expressions import (
     shows_one_person,
     why_forbidden,
 )
+from config.exports.contract import Contract, Expression
 from glue_jobs.errors import BadInput, DataProblem, translated
 
 #: Classes of Spark's unresolved expressions: operators, literals, fields, function calls (whose names are checked),

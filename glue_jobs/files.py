@@ -16,8 +16,8 @@ import attrs
 from py4j.java_gateway import java_import
 from pyspark.sql import DataFrame
 
-from exports.contract import Contract
-from exports.windows import Window
+from config.exports.contract import Contract
+from config.exports.windows import Window
 from glue_jobs.event_time import EventTime, to_micros
 from glue_jobs.source import TIMESTAMPS, PinnedTable
 from glue_jobs.table_fields import OFFSET, PARTITION, TIMESTAMP, Field

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import Column, SparkSession
 
-from exports.expressions import AGGREGATE
+from config.exports.allowed_functions import AGGREGATE
 from glue_jobs import outcomes
 
 #: Spark doesn't compute a branch of CASE whose condition is false. FILTER would not do: Spark computes common parts of the

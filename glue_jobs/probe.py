@@ -22,7 +22,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from exports import contracts
+from config.exports import contracts
 from glue_jobs import session
 from glue_jobs.arguments import Arguments
 from glue_jobs.contract import CATALOG, RELEASES, SPARK_SETTINGS, code_version

@@ -17,9 +17,9 @@ from pyspark.sql import Window as SparkWindow
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from exports.contract import Column, Contract, Deduplicate
-from exports.expressions import WINDOW_FIELDS
-from exports.windows import Window
+from config.exports.allowed_functions import WINDOW_FIELDS
+from config.exports.contract import Column, Contract, Deduplicate
+from config.exports.windows import Window
 from glue_jobs import aggregate, columns, outcomes, ranges, source
 from glue_jobs.analyse import analyse, require_sound
 from glue_jobs.delivery import csv

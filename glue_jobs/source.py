@@ -18,8 +18,8 @@ import attrs
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from exports.contract import Contract
-from exports.expressions import ICEBERG_FIELDS, KAFKA_FIELDS, WINDOW_FIELDS
+from config.exports.allowed_functions import ICEBERG_FIELDS, KAFKA_FIELDS, WINDOW_FIELDS
+from config.exports.contract import Contract
 from glue_jobs.contract import CATALOG
 from glue_jobs.errors import SourceProblem
 from glue_jobs.store import Services, aws_errors, read_location

@@ -13,7 +13,7 @@ import boto3
 from botocore.client import Config
 from botocore.exceptions import BotoCoreError, ClientError, IncompleteReadError
 
-from exports.aws_denials import DENIED, answer_of, denial_of
+from config.aws_denials import DENIED, answer_of, denial_of
 from glue_jobs.errors import StorageProblem
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from exports.expressions import KAFKA_FIELDS
+from config.exports.allowed_functions import KAFKA_FIELDS
 
 #: The job's own names of the metadata that it reads with any contract. A contract can name no field that begins with `$`.
 OFFSET: Final = "$kafka_offset"

@@ -15,8 +15,8 @@ import attrs
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from exports.contract import Contract
-from exports.windows import Window, kind_of
+from config.exports.contract import Contract
+from config.exports.windows import Window, kind_of
 from glue_jobs.aggregate_table import AggregateTable, holds
 from glue_jobs.borders import REMEDY, Border, Borders
 from glue_jobs.completeness import Completeness, Verdict

@@ -12,7 +12,7 @@ from typing import Final
 from botocore import exceptions as boto
 from botocore.exceptions import BotoCoreError, ClientError
 
-from exports.aws_denials import DENIED, denial_of
+from config.aws_denials import DENIED, denial_of
 from glue_jobs.errors import ExportError
 from lakeferry import errors
 from lakeferry.errors import CommandFailed

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from exports.aws_denials import denial_of
+from config.aws_denials import denial_of
 from lambdas.confluent import errors as confluent
 from lambdas.monitoring import errors as monitoring
 from lambdas.notifications import errors as notifications

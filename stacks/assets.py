@@ -23,8 +23,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 BUILD: Final = ROOT / "build"
 _LAMBDA_LOCK: Final = "lambdas/requirements.txt"
 _GLUE_LOCK: Final = "glue_jobs/requirements.txt"
-_LAMBDA_SOURCES: Final = ("lambdas", "exports")
-_GLUE_SOURCES: Final = ("glue_jobs", "exports")
+_LAMBDA_SOURCES: Final = ("lambdas", "config", "exports")
+_GLUE_SOURCES: Final = ("glue_jobs", "config", "exports")
 #: Code, and the exports' contracts.
 _SHIPPED: Final = (*contract.CODE, ".toml")
 #: Number of builds of each asset that are kept.
@@ -122,7 +122,7 @@ def _files(sources: tuple[str, ...]) -> list[Path]:
         file
         for file in files
         if file.suffix in _SHIPPED
-        and file.relative_to(ROOT).as_posix() not in contract.NOT_SHIPPED
+        and not file.relative_to(ROOT).as_posix().startswith(contract.NOT_SHIPPED)
         and "__pycache__" not in file.parts
     )
 

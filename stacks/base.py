@@ -17,8 +17,8 @@ from aws_cdk import (
 )
 from constructs import Construct, IConstruct
 
-from deployments.check import LoadedDeployment
-from deployments.model import Deployment
+from config.deployments.deployment_file import LoadedDeployment
+from config.deployments.model import Deployment
 
 
 @attrs.frozen

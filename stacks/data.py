@@ -10,8 +10,8 @@ from aws_cdk import aws_glue as glue
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from deployments.check import LoadedDeployment
-from deployments.model import pascal_case
+from config.deployments.deployment_file import LoadedDeployment
+from config.deployments.model import pascal_case
 from lambdas import contract
 from stacks.base import LakeferryStack
 from stacks.constructs.cleanup import CleanupOnDestroy, may_empty, may_read_own_stack

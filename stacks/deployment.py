@@ -5,7 +5,7 @@ from __future__ import annotations
 from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
-from deployments.check import LoadedDeployment
+from config.deployments.deployment_file import LoadedDeployment
 from stacks.confluent.stack import ConfluentStack
 from stacks.data import DataStack
 from stacks.exports import ExportsStack

@@ -15,8 +15,8 @@ from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as schedule_targets
 from constructs import Construct
 
-from deployments.check import LoadedDeployment
-from deployments.model import pascal_case
+from config.deployments.deployment_file import LoadedDeployment
+from config.deployments.model import pascal_case
 from lambdas import contract
 from stacks.base import LakeferryStack, own_arn
 from stacks.confluent.stack import ConfluentStack

@@ -11,7 +11,7 @@ from aws_cdk import aws_budgets as budgets
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from deployments.check import LoadedDeployment
+from config.deployments.deployment_file import LoadedDeployment
 from lambdas import contract
 from stacks.base import LakeferryStack, SynthOptions, own_arn
 from stacks.confluent.stack import ConfluentStack

@@ -15,7 +15,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
-from deployments.model import Deployment, Export, Topic
+from config.deployments.model import Deployment, Export, Topic
 from stacks.base import own_arn
 from stacks.constructs.statements import Statement, allow
 

@@ -8,8 +8,8 @@ import attrs
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from deployments.check import LoadedDeployment
-from deployments.model import Snowflake, pascal_case
+from config.deployments.deployment_file import LoadedDeployment
+from config.deployments.model import Snowflake, pascal_case
 from lambdas import contract
 from lambdas.snowflake.properties import (
     CatalogIntegrationOutputs,

@@ -17,7 +17,7 @@ os.environ.setdefault("JSII_NODE", str(node.find().binary))
 
 from aws_cdk import App
 
-from deployments import check
+from config.deployments import deployment_file
 from stacks import deployment
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +28,7 @@ CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"]
 class Assembly:
     """A synthesised app. `templates` has a template per part (data, confluent, …); `failure` is the error or ""."""
 
-    plan: check.LoadedDeployment
+    plan: deployment_file.LoadedDeployment
     folder: Path
     templates: dict
     failure: str

@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, settings
 from lake import Lake, new_lake
 from xdist.scheduler import LoadScopeScheduling
 
-from exports.table_columns import spark_columns
+from config.exports.table_columns import spark_columns
 from glue_jobs import session
 from glue_jobs.analyse import analyse
 from lakeferry.local import spark as local_spark

@@ -6,17 +6,18 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from deployments.model import Deployment
-from exports import contracts, toml_model
-from exports.contract import Contract
-from exports.toml_model import BadFile
+from config import toml_model
+from config.deployments.model import Deployment
+from config.exports import contracts
+from config.exports.contract import Contract
+from config.toml_model import BadFile
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 #: A path below one of our folders, as a sentence names it. Below exports only contracts, because buckets have that folder too.
 _NAME = re.compile(
-    r"`((?:(?:docs|tests|stacks|lambdas|glue_jobs|simulators|dev|deployments|topics|flink|\.github|\.devcontainer)/"
+    r"`((?:(?:docs|tests|stacks|lambdas|glue_jobs|simulators|config|dev|deployments|topics|flink|\.github|\.devcontainer)/"
     r"[\w./-]*|lakeferry/[\w./-]*\.\w+|exports/\w+\.toml))`"
 )
 #: TOML tables of deployment files that contracts don't have.

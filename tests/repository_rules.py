@@ -22,7 +22,7 @@ ROW_MODULES = tuple(
 )
 
 #: The top-level packages and modules of the product.
-PRODUCT = ("app.py", "deployments", "exports", "stacks", "lambdas", "glue_jobs", "lakeferry")
+PRODUCT = ("app.py", "config", "stacks", "lambdas", "glue_jobs", "lakeferry")
 
 _IGNORED = (Path(__file__).resolve().parents[1] / ".gitignore").read_text(encoding="utf-8").splitlines()
 #: Git ignores generated files. All other files of a checkout are checked, committed or not.

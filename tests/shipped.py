@@ -11,8 +11,9 @@ from typing import Final
 
 import pytest
 
-from deployments import check
-from deployments.check import LoadedDeployment
+from config.deployments import deployment_file
+from config.deployments.deployment_file import LoadedDeployment
+from config.exports.check import NOT_JUDGED
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DEPLOYMENTS: Final = ROOT / "tests" / "data" / "shipped"
@@ -21,7 +22,7 @@ EXPORTS: Final = ("daily_trades", "weekly_sales", "weekly_sales_by_region")
 
 
 def load(stage: str) -> LoadedDeployment:
-    return check.load_stage(stage, DEPLOYMENTS, judge=check.NOT_JUDGED)
+    return deployment_file.load_stage(stage, DEPLOYMENTS, judge=NOT_JUDGED)
 
 
 def read(stage: str) -> str:

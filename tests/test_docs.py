@@ -17,11 +17,11 @@ import pytest
 import shipped
 from jsonschema import Draft202012Validator
 
-from deployments.check import NOT_JUDGED
-from deployments.model import Rotation
+from config.deployments.deployment_file import NOT_JUDGED
+from config.deployments.model import Rotation
+from config.exports import check, contracts, topic_schema
+from config.toml_model import BadFile
 from dev.docs import documents, pages
-from exports import check, contracts, topic_schema
-from exports.toml_model import BadFile
 from glue_jobs.delivery import csv
 from lakeferry import errors
 from lakeferry.cli import app

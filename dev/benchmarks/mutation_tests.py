@@ -31,11 +31,11 @@ _JOB: Final = "spark/test_windows_of_time spark/test_values spark/test_events sp
 _KILL: Final = "faults/test_kill faults/test_races faults/test_storage"
 
 SELECTIONS: Final[Mapping[str, tuple[str, str]]] = {
-    "deployments/rules.py": ("unit/test_deployment_file", ""),
-    "deployments/validation.py": ("unit/test_validation", "unit/test_deployment_file infra/test_names"),
-    "exports/contract_rules.py": ("unit/test_contract_rules unit/test_check", ""),
-    "exports/cron.py": ("unit/test_cron", "unit/test_watch"),
-    "exports/windows.py": ("unit/test_windows unit/test_which_windows unit/test_wording", "spark/test_windows_of_time"),
+    "config/deployments/rules.py": ("unit/test_deployment_file", ""),
+    "config/deployments/validation.py": ("unit/test_validation", "unit/test_deployment_file infra/test_names"),
+    "config/exports/contract_rules.py": ("unit/test_contract_rules unit/test_check", ""),
+    "config/exports/cron.py": ("unit/test_cron", "unit/test_watch"),
+    "config/exports/windows.py": ("unit/test_windows unit/test_which_windows unit/test_wording", "spark/test_windows_of_time"),
     "glue_jobs/aggregate.py": ("spark/test_aggregates", _JOB),
     "glue_jobs/aggregate_table.py": ("spark/test_aggregates", _JOB),
     "glue_jobs/arguments.py": ("unit/test_arguments", "spark/test_windows_of_time"),

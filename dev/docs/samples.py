@@ -9,9 +9,9 @@ from typing import Any
 
 import attrs
 
-from exports import contracts
-from exports.contract import Contract
-from exports.windows import window_of
+from config.exports import contracts
+from config.exports.contract import Contract
+from config.exports.windows import window_of
 from glue_jobs.delivery import counts, manifest
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts
 from glue_jobs.delivery.manifest import Accepted, CheckResult, Fence, File, WindowResult

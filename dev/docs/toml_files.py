@@ -9,16 +9,15 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
-import deployments.rules
-import exports.contract_rules
-from deployments.model import Deployment
+from config.deployments import rules as deployment_rules
+from config.deployments.model import Deployment
+from config.exports import contract_rules, personal_words
+from config.exports.allowed_functions import AGGREGATE, CLOCK_WORDS, KAFKA_FIELDS, SCALAR, SHOWS_ONE_PERSON, WINDOW_FIELDS
+from config.exports.contract import Contract
+from config.toml_model import default_of, is_map, is_optional, setting_name, settings
+from config.toml_schema import json_schema
 from dev.docs import markdown
 from dev.docs.markdown import code
-from exports import personal_words
-from exports.contract import Contract
-from exports.expressions import AGGREGATE, CLOCK_WORDS, KAFKA_FIELDS, SCALAR, SHOWS_ONE_PERSON, WINDOW_FIELDS
-from exports.toml_model import default_of, is_map, is_optional, setting_name, settings
-from exports.toml_schema import json_schema
 
 _KINDS = {str: "text", int: "whole number", bool: "true or false", date: "date"}
 #: What each rule of a contract requires beyond single keys.
@@ -210,7 +209,7 @@ _EXPRESSION_KEYS: Final = [
 
 
 def contract_page() -> str:
-    rules = _rules(exports.contract_rules.RULES, _CONTRACT_RULES)
+    rules = _rules(contract_rules.RULES, _CONTRACT_RULES)
     treatments = markdown.table(
         ["`treatment`", "other keys", "column's `type`", "what is left"], [(code(one[0]), *one[1:]) for one in _TREATMENTS]
     )
@@ -228,7 +227,7 @@ def contract_page() -> str:
 
 
 def deployment_page() -> str:
-    rules = _rules(deployments.rules.RULES, _DEPLOYMENT_RULES)
+    rules = _rules(deployment_rules.RULES, _DEPLOYMENT_RULES)
     return markdown.page(
         "Deployment file",
         _DEPLOYMENT_INTRO,

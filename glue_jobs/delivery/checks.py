@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exports.contract import Contract
+from config.exports.contract import Contract
 from glue_jobs.delivery.manifest import CheckResult
 from glue_jobs.delivery.verify import FileStats
 

@@ -16,7 +16,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from exports.contract import Column, Delivery, decimal_type
+from config.exports.contract import Column, Delivery, decimal_type
 
 #: Ends every record; RFC 4180 §2.1.
 RECORD_END: Final = "\r\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from exports.contract import Column, Contract
+from config.exports.contract import Column, Contract
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.manifest import File, WindowResult, window_document
 

@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from exports.contract import Contract
-from exports.windows import Window
+from config.exports.contract import Contract
+from config.exports.windows import Window
 from glue_jobs.contract import code_version
 from glue_jobs.delivery.verify import FileStats
 from glue_jobs.source import PinnedTable

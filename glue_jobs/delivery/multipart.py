@@ -20,7 +20,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from exports.contract import Column, Delivery
+from config.exports.contract import Column, Delivery
 from glue_jobs import outcomes
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.counts import PartitionReport, count

@@ -16,8 +16,8 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from exports.contract import Column, Contract
-from exports.forms import CARD, EMAIL, IBAN, PHONE
+from config.exports.contract import Column, Contract
+from config.forms import CARD, EMAIL, IBAN, PHONE
 from glue_jobs.errors import BadInput
 
 #: Texts of a block that are compared to learn whether texts of the column recur.

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from exports.contract import Chart, Column, Contract, decimal_type
+from config.exports.contract import Chart, Column, Contract, decimal_type
 from glue_jobs.delivery.csv import RECORD_END, guarded
 from glue_jobs.delivery.personal_scan import PersonalScan
 from glue_jobs.errors import DataProblem, Inconsistent

@@ -15,7 +15,7 @@ import attrs
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from deployments.check import DEFAULT_STAGE
+from config.deployments.deployment_file import DEFAULT_STAGE
 from lakeferry import __version__
 from lakeferry.errors import DONE, FAILED, NOT_SET_UP, STOPPED, WRONG_INPUT, CommandFailed
 from lakeferry.local.bootstrap import ROOT

@@ -115,11 +115,11 @@ def check(
     schema: Annotated[Path | None, typer.Option(help="The Avro schema of its topic. Default: that in topics/.")] = None,
 ) -> Mapping[str, Any]:
     """Check a contract: report all mistakes at once, by key and line."""
-    from deployments.flink_origins import with_origins
-    from deployments.sources import Sources
-    from exports import check as checks
-    from exports import contracts, topic_schema
-    from exports.toml_model import BadFile
+    from config.deployments.flink_origins import with_origins
+    from config.deployments.sources import Sources
+    from config.exports import check as checks
+    from config.exports import contracts, topic_schema
+    from config.toml_model import BadFile
     from glue_jobs.delivery.personal_scan import require_patterns
     from glue_jobs.errors import ExportError
     from lakeferry.local.judge import judging
@@ -162,7 +162,7 @@ def check(
 )
 def listed(call: CommandContext) -> Mapping[str, Any]:
     """List the exports in exports/."""
-    from exports import contracts
+    from config.exports import contracts
 
     found, broken = contracts.load_all()
     rows = [[c.name, c.title, c.source.topic, c.window.every.replace("_", " "), c.grain] for c in found]

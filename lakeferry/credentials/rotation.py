@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from deployments.model import Deployment
+from config.deployments.model import Deployment
 from lakeferry.credentials import rotating_secrets
 from lakeferry.credentials.rotating_secrets import Age, RotatingSecret
 from lakeferry.deployment import logs

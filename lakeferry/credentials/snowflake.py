@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from deployments.model import Snowflake as SnowflakeSettings
+from config.deployments.model import Snowflake as SnowflakeSettings
 from lakeferry.credentials import prompt
 from lakeferry.credentials import store as secret_store
 from lakeferry.deployment.context import DeploymentContext

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from exports.aws_denials import denial_of
+from config.aws_denials import denial_of
 from lakeferry import errors
 from lakeferry.deployment.stacks import Event
 from lakeferry.plan.templates import resource_of_event

@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import BotoCoreError, ClientError
 
-from deployments import validation
+from config.deployments import validation
 from lakeferry.deploy import checks, failure_causes, outcome, summary, waiting
 from lakeferry.deploy.progress import Progress
 from lakeferry.deployment import cdk as cdk_cli

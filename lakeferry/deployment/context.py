@@ -14,10 +14,10 @@ import attrs
 import boto3
 from botocore.config import Config
 
-from deployments import check, validation
-from deployments.check import BadFile, LoadedDeployment
-from deployments.model import Deployment
-from exports.check import Judge, NotJudged
+from config.deployments import deployment_file, validation
+from config.deployments.deployment_file import BadFile, LoadedDeployment
+from config.deployments.model import Deployment
+from config.exports.check import Judge, NotJudged
 from lakeferry.error_translation import as_failure, translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.local.judge import judging
@@ -186,16 +186,16 @@ class DeploymentContext:
 
 def load_deployment(stage: str) -> LoadedDeployment:
     """Load deployments/<stage>.toml, without asking Spark about the contracts. Raises CommandFailed with every mistake."""
-    return _load(stage, check.NOT_JUDGED)
+    return _load(stage, deployment_file.NOT_JUDGED)
 
 
 def _load(stage: str, judge: Judge | NotJudged) -> LoadedDeployment:
     try:
-        return check.load_stage(stage, judge=judge)
+        return deployment_file.load_stage(stage, judge=judge)
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = "Correct the deployment file; docs/reference/deployment-file.md has all keys"
-        if validation.is_stage(stage) and not (check.FOLDER / f"{stage}.toml").is_file():
+        if validation.is_stage(stage) and not (deployment_file.FOLDER / f"{stage}.toml").is_file():
             hint = f"Create one with `{program_name()} init --stage {stage}`, or choose another stage"
         raise CommandFailed("DEPLOYMENT-FILE", str(bad), hint, details=mistakes) from None
 

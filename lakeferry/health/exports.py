@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from exports import cron
+from config.exports import cron
 from lakeferry.health.freshness import Readers
 from lakeferry.health.model import Observation, State, format_hours, observe
 from lambdas.monitoring import measurements

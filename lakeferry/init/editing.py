@@ -10,9 +10,9 @@ import tomllib
 from collections.abc import Sequence
 from typing import Final
 
-from deployments.model import Deployment
-from exports import contracts
-from exports.toml_lines import key_lines
+from config.deployments.model import Deployment
+from config.exports import contracts
+from config.toml_lines import key_lines
 from lakeferry.init import template
 from lakeferry.init.questions import EXAMPLE, EXAMPLE_TOPICS, NEW, NONE, Answers, split_names
 from lakeferry.init.template import TomlValue, to_toml

@@ -11,11 +11,11 @@ from typing import Final
 
 import attrs
 
-from deployments import validation
-from deployments.model import Deployment
-from exports import cron
-from exports.forms import zone_problem
-from exports.toml_model import Form
+from config.deployments import validation
+from config.deployments.model import Deployment
+from config.exports import cron
+from config.forms import zone_problem
+from config.toml_model import Form
 
 #: Answers with a special meaning.
 NEW, NONE, EXAMPLE, KEEP = "new", "none", "example", "as they are"

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import attrs
 
-from deployments import check, validation
-from deployments.check import BadFile
-from deployments.model import Deployment
-from exports import contracts
+from config.deployments import deployment_file, validation
+from config.deployments.deployment_file import BadFile
+from config.deployments.model import Deployment
+from config.exports import contracts
 from lakeferry.errors import CommandFailed
 from lakeferry.init import editing, questions, template
 from lakeferry.init.questions import QUESTIONS, Answers, Question
@@ -21,7 +21,7 @@ from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import Output, program_name
 
 #: Files by which a clone is recognised.
-_MARKERS: Final = ("app.py", "cdk.json", "deployments/model.py")
+_MARKERS: Final = ("app.py", "cdk.json", "config/deployments/model.py")
 _TRIES: Final = 5
 _NOT_WRITTEN: Final = "not written"
 
@@ -89,7 +89,7 @@ def _clone(stage: str) -> Clone:
 def _deployment(clone: Clone, text: str) -> Deployment:
     """Parse the text of a deployment file. Raises CommandFailed with every mistake."""
     try:
-        return check.parse(text, name=clone.name, root=clone.root, judge=check.NOT_JUDGED).deployment
+        return deployment_file.parse(text, name=clone.name, root=clone.root, judge=deployment_file.NOT_JUDGED).deployment
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = "Correct the file, or the answers; nothing was written. All keys: docs/reference/deployment-file.md"

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from exports import contracts, cron
-from exports.contract import Contract, Every
+from config.exports import contracts, cron
+from config.exports.contract import Contract, Every
 from lakeferry.init.questions import EXAMPLE, EXAMPLE_TOPICS, NEW, NONE, Answers, split_names
 
 TomlValue = str | bool | int | list[str]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from deployments.model import Deployment
+from config.deployments.model import Deployment
 from lakeferry.deployment.context import PARTS, DeploymentContext
 from lakeferry.inventory import aws_listing
 from lakeferry.inventory.aws_listing import PSEUDONYM_KMS_KEY, PSEUDONYM_SECRET, AwsResource, list_by, read_description

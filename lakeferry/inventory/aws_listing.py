@@ -11,8 +11,8 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import ClientError
 
-from deployments.model import Deployment
-from exports.aws_denials import DENIED
+from config.aws_denials import DENIED
+from config.deployments.model import Deployment
 from lakeferry.deployment.context import DeploymentContext
 from lambdas.shared.aws import error_code
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import attrs
 
-from deployments.model import Deployment, pascal_case
+from config.deployments.model import Deployment, pascal_case
 from lakeferry.deployment import stacks
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.deployment.stacks import Stack, StackResource

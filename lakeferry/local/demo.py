@@ -16,13 +16,13 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.glue import GlueCatalog
 from pyspark.sql import SparkSession
 
-from deployments.flink_origins import with_origins
-from deployments.sources import Sources
-from exports import check, contracts, topic_schema
-from exports.check import Judge
-from exports.contract import Contract
-from exports.toml_model import BadFile
-from exports.windows import window_at, window_of
+from config.deployments.flink_origins import with_origins
+from config.deployments.sources import Sources
+from config.exports import check, contracts, topic_schema
+from config.exports.check import Judge
+from config.exports.contract import Contract
+from config.exports.windows import window_at, window_of
+from config.toml_model import BadFile
 from glue_jobs.runs import RunRecord
 from glue_jobs.session import start
 from lakeferry.errors import CommandFailed

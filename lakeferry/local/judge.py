@@ -22,10 +22,10 @@ from typing import IO, Any, Final
 
 from cattrs.preconf.json import make_converter
 
-from exports.analysis import Analysis
-from exports.contract import Contract
-from exports.table_columns import spark_columns
-from exports.topic_schema import TopicSchema
+from config.exports.analysis import Analysis
+from config.exports.contract import Contract
+from config.exports.table_columns import spark_columns
+from config.exports.topic_schema import TopicSchema
 from glue_jobs.contract import code_version
 from lakeferry.errors import CommandFailed
 from lakeferry.local.bootstrap import ROOT

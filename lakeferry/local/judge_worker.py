@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from pyspark.sql import DataFrame, SparkSession
 
-from exports.contract import Contract
+from config.exports.contract import Contract
 from glue_jobs import session
 from glue_jobs.analyse import analyse
 from lakeferry.local import spark as local_spark
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def empty_table(spark: SparkSession, columns: dict[str, Any]) -> DataFrame:
-    """Return a frame without rows. `columns` are as `exports.table_columns` describes them."""
+    """Return a frame without rows. `columns` are as `config.exports.table_columns` describes them."""
     jvm: Any = spark._jvm
     schema = jvm.org.apache.spark.sql.types.DataType.fromJson(json.dumps(columns))
     return DataFrame(spark._jsparkSession.createDataFrame(jvm.java.util.ArrayList(), schema), spark)

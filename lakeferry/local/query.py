@@ -20,7 +20,7 @@ import duckdb_extension_httpfs
 import duckdb_extension_iceberg
 from botocore.exceptions import BotoCoreError, ClientError
 
-from exports.aws_denials import answer_of
+from config.aws_denials import answer_of
 from glue_jobs.errors import ExportError
 from glue_jobs.store import aws_errors
 from lakeferry.errors import CommandFailed

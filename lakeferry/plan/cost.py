@@ -11,9 +11,9 @@ from typing import Final
 
 import attrs
 
-from deployments.check import LoadedDeployment
-from deployments.model import Deployment, Export
-from exports import cron
+from config.deployments.deployment_file import LoadedDeployment
+from config.deployments.model import Deployment, Export
+from config.exports import cron
 
 PRICES: Final = Path(__file__).with_name("prices.toml")
 HOURS: Final = 730.0

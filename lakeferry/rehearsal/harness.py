@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import attrs
 
-from deployments.check import DEFAULT_STAGE
+from config.deployments.deployment_file import DEFAULT_STAGE
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext
@@ -72,7 +72,7 @@ def until(poll: Callable[[], Any], message: str, seconds: float = _PATIENCE_SECO
 
 #: What the commands need of a checkout. `make setup` has installed the rest, which is linked.
 _PARTS: Final = (
-    "app.py", "cdk.json", "deployments", "exports", "flink", "glue_jobs", "lakeferry", "lambdas", "package-lock.json",
+    "app.py", "cdk.json", "config", "deployments", "exports", "flink", "glue_jobs", "lakeferry", "lambdas", "package-lock.json",
     "package.json", "simulators", "stacks", "topics",
 )  # fmt: skip
 _LINKS: Final = (".venv", ".venv-aws", ".jars", "build", "node_modules")

@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 from botocore.exceptions import ClientError
 
-from deployments.check import LoadedDeployment
+from config.deployments.deployment_file import LoadedDeployment
 from lakeferry.deployment.cdk import CliFailed, templates_of
 from lakeferry.deployment.context import Addresses, DeploymentContext, load_deployment
 from lakeferry.errors import CommandFailed

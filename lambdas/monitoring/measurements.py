@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import attrs
 from botocore.exceptions import ClientError
 
-from exports import contracts, cron
-from exports.contract import WindowRule
-from exports.toml_model import BadFile
-from exports.windows import closed_windows
+from config.exports import contracts, cron
+from config.exports.contract import WindowRule
+from config.exports.windows import closed_windows
+from config.toml_model import BadFile
 from lambdas.confluent import telemetry
 from lambdas.confluent.client import RestClient, get_path, objects, require_text, text
 from lambdas.monitoring import errors as monitoring_errors

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from exports import contracts, cron
-from exports.toml_model import BadFile
+from config.exports import contracts, cron
+from config.toml_model import BadFile
 from lambdas.shared.aws import aws_call
 from lambdas.shared.s3 import Objects
 

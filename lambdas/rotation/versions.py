@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from exports.aws_denials import DENIED
+from config.aws_denials import DENIED
 from lambdas import contract
 from lambdas.rotation import errors as rotation_errors
 from lambdas.shared.aws import FINAL, aws_call, raise_instead

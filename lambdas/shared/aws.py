@@ -9,7 +9,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from exports.aws_denials import DENIED, answer_of
+from config.aws_denials import DENIED, answer_of
 from lambdas.shared import errors
 from lambdas.shared.errors import Denied, LakeferryError, Refused, Transient
 

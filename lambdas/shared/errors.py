@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from exports.aws_denials import denial_of, shorten
+from config.aws_denials import denial_of, shorten
 from lambdas.shared.redaction import redact
 
 #: Details from a vendor are cut to this many characters.

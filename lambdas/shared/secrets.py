@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from exports.aws_denials import DENIED
+from config.aws_denials import DENIED
 from lambdas.shared import errors
 from lambdas.shared.aws import aws_call, raise_instead
 from lambdas.shared.errors import Denied, NotFound

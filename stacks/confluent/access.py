@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import attrs
 from constructs import Construct
 
-from deployments.model import Confluent, Deployment, Topic, pascal_case
+from config.deployments.model import Confluent, Deployment, Topic, pascal_case
 from lambdas import contract
 from lambdas.confluent.properties import (
     CLUSTER_NAME,

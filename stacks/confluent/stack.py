@@ -6,7 +6,7 @@ import attrs
 from aws_cdk import Fn
 from constructs import Construct, IDependable
 
-from deployments.check import LoadedDeployment
+from config.deployments.deployment_file import LoadedDeployment
 from lambdas import contract
 from lambdas.confluent.properties import FlinkComputePoolProps
 from stacks.base import LakeferryStack, SynthOptions

@@ -6,8 +6,8 @@ import json
 
 from constructs import Construct, IDependable
 
-from deployments.check import LoadedDeployment
-from deployments.model import Topic, pascal_case
+from config.deployments.deployment_file import LoadedDeployment
+from config.deployments.model import Topic, pascal_case
 from lambdas import contract
 from lambdas.confluent.flink_properties import FlinkStatementOutputs, FlinkStatementProps
 from lambdas.confluent.properties import (

@@ -8,7 +8,7 @@ from typing import Final
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IDependable
 
-from deployments.model import Deployment, Topic, pascal_case
+from config.deployments.model import Deployment, Topic, pascal_case
 from lambdas import contract
 from lambdas.confluent.properties import (
     CatalogIntegrationProps,

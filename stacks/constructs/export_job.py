@@ -11,9 +11,9 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
-from deployments.check import LoadedDeployment
-from deployments.model import Export, pascal_case
-from exports.contract import Contract
+from config.deployments.deployment_file import LoadedDeployment
+from config.deployments.model import Export, pascal_case
+from config.exports.contract import Contract
 from glue_jobs.contract import spark_settings
 from stacks import assets
 from stacks.base import own_arn

@@ -15,7 +15,7 @@ from aws_cdk import aws_scheduler_targets as targets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from deployments.model import Deployment
+from config.deployments.model import Deployment
 from stacks import assets
 from stacks.base import SynthOptions, own_arn
 from stacks.constructs.mail import alarm, alarm_topic

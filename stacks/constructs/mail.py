@@ -14,7 +14,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from deployments.model import Deployment
+from config.deployments.model import Deployment
 from stacks.base import own_arn
 from stacks.constructs.secrets import encryption_key
 from stacks.constructs.statements import acknowledge

@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import custom_resources as resources
 from constructs import Construct
 
-from deployments.model import Deployment
+from config.deployments.model import Deployment
 from lambdas import contract
 from stacks.constructs.function import PythonFunction, log_group, may_write
 from stacks.constructs.statements import TRACE, Statement, acknowledge, any_version, role

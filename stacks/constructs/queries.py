@@ -7,7 +7,7 @@ from typing import Final
 from aws_cdk import aws_athena as athena
 from constructs import Construct
 
-from deployments.model import Deployment, pascal_case
+from config.deployments.model import Deployment, pascal_case
 
 QUERIES: Final = {
     "First": ("the first 100 rows", 'SELECT * FROM "{database}"."{table}" LIMIT 100'),

@@ -9,7 +9,7 @@ from aws_cdk import CfnResource, CustomResource, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct, IDependable
 
-from deployments.model import Deployment
+from config.deployments.model import Deployment
 from lambdas import contract
 from lambdas.shared.properties import Properties, declared
 from stacks.base import SynthOptions

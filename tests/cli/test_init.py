@@ -10,7 +10,8 @@ import pytest
 from command import Clone
 from promises import promised
 
-from deployments import check
+from config.deployments import deployment_file
+from config.exports.check import NOT_JUDGED
 from lakeferry.rehearsal.harness import talk
 
 MINE = ("--owner", "sales team", "--recipients", "sales@corp.test", "--engineers", "on-call@corp.test")
@@ -28,7 +29,7 @@ def project(clone):
 
 
 def plan_of(project, stage):
-    return check.load(project.root / "deployments" / f"{stage}.toml", project.root, judge=check.NOT_JUDGED).deployment
+    return deployment_file.load(project.root / "deployments" / f"{stage}.toml", project.root, judge=NOT_JUDGED).deployment
 
 
 def test_a_new_stage_has_a_file_that_passes_every_check(project):
@@ -288,9 +289,9 @@ def test_outside_of_a_clone_the_hint_names_the_clone(project, tmp_path):
 
 
 def test_a_folder_without_the_files_of_a_clone_is_refused(tmp_path):
-    shutil.copytree(check.ROOT / "lakeferry", tmp_path / "lakeferry")
+    shutil.copytree(deployment_file.ROOT / "lakeferry", tmp_path / "lakeferry")
     for part in ("deployments", "exports", "glue_jobs", "lambdas"):
-        shutil.copytree(check.ROOT / part, tmp_path / part)
+        shutil.copytree(deployment_file.ROOT / part, tmp_path / part)
     result = Clone(tmp_path).run("init", "--json")
     assert (result.code, result.document["code"]) == (3, "NO-CLONE")
 

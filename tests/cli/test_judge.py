@@ -10,9 +10,10 @@ import shipped
 from lake import ROOT
 from typer.testing import CliRunner
 
-from deployments import check
-from exports import contracts, topic_schema
-from exports.analysis import analysable
+from config.deployments import deployment_file
+from config.exports import contracts, topic_schema
+from config.exports.analysis import analysable
+from config.exports.check import NOT_JUDGED
 from lakeferry.__main__ import app
 from lakeferry.local import judge as judges
 from lakeferry.local.judge import NotReady, SparkJudge
@@ -95,8 +96,8 @@ def test_a_deployment_with_an_expression_that_spark_refuses_is_refused(tmp_path)
     contract = tmp_path / "exports" / "daily_trades.toml"
     contract.write_text(f'{contract.read_text()}\n[[filter]]\nwhere = "quantity::int > 1"\nreason = "the case at hand"\n')
     file = tmp_path / "deployments" / "dev.toml"
-    with SparkJudge(tmp_path / "analyses") as judge, pytest.raises(check.BadFile) as refused:
-        check.load(file, tmp_path, judge=judge)
+    with SparkJudge(tmp_path / "analyses") as judge, pytest.raises(deployment_file.BadFile) as refused:
+        deployment_file.load(file, tmp_path, judge=judge)
     (problem,) = refused.value.problems
     assert "not a Spark SQL expression (Syntax error at or near ':'" in problem.message
-    assert check.load(file, tmp_path, judge=check.NOT_JUDGED).deployment.identity.stage == "dev"
+    assert deployment_file.load(file, tmp_path, judge=NOT_JUDGED).deployment.identity.stage == "dev"

@@ -8,7 +8,8 @@ import large_deployment
 import pytest
 from deployment_kit import Operator, bootstrap
 
-from deployments import check
+from config.deployments import deployment_file
+from config.exports.check import NOT_JUDGED
 from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.local import target
 from lakeferry.rehearsal import environments
@@ -21,7 +22,7 @@ STAGE = "large"
 def operator(clone):
     file = clone.root / "deployments" / f"{STAGE}.toml"
     file.write_text(large_deployment.write(clone.root))
-    plan = check.load(file, clone.root, judge=check.NOT_JUDGED)
+    plan = deployment_file.load(file, clone.root, judge=NOT_JUDGED)
     account, region = plan.deployment.snowflake.account, plan.deployment.aws.region
     with (
         environments.open_environment(account, time.time() - 3600, region=region, flink=False) as opened,

@@ -9,8 +9,9 @@ import attrs
 import pytest
 from policies import Reader, allowed
 
-from deployments import check
-from deployments.sources import ROOT
+from config.deployments import deployment_file
+from config.deployments.sources import ROOT
+from config.exports.check import NOT_JUDGED
 from lakeferry.deployment.stacks import Stack
 from lakeferry.plan import cost, refusals
 from lakeferry.plan.difference import Comparison
@@ -35,7 +36,7 @@ def without_flink(tmp_path_factory):
     for part in (STATEMENT, WRITTEN):
         assert part in text
         text = text.replace(part, "", 1)
-    plan = check.parse(text, name="dev.toml", judge=check.NOT_JUDGED)
+    plan = deployment_file.parse(text, name="dev.toml", judge=NOT_JUDGED)
     return assembly_kit.synthesise(plan, tmp_path_factory.mktemp("without-flink"))
 
 

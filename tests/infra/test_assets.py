@@ -17,7 +17,7 @@ import boto3
 import pytest
 from assembly_kit import ROOT
 
-from deployments.model import Aws
+from config.deployments.model import Aws
 from dev import audit, sbom
 from glue_jobs.contract import NOT_SHIPPED
 from lambdas import contract
@@ -147,7 +147,7 @@ def test_the_zip_has_the_imports_of_the_script_and_fixed_timestamps():
     assert names == sorted(names)
     assert {
         "glue_jobs/export.py",
-        "exports/contract.py",
+        "config/exports/contract.py",
         "exports/daily_trades.toml",
         "attrs/__init__.py",
         "cattrs/__init__.py",
@@ -170,7 +170,7 @@ def test_the_zip_is_the_same_whatever_machine_built_it():
 
 @pytest.mark.parametrize("names", [lambda: zipfile.ZipFile(assets.glue_zip()).namelist(), lambda: shipped(assets.LOCAL)])
 def test_checks_for_authors_ship_nowhere(names):
-    assert "exports/contract.py" in names()
+    assert "config/exports/contract.py" in names()
     assert not set(NOT_SHIPPED) & set(names())
 
 

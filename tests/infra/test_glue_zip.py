@@ -59,7 +59,7 @@ def test_every_module_of_the_job_is_imported(glue, tmp_path):
 
 def test_the_script_finds_its_contracts_and_tells_its_version(glue, tmp_path):
     code = (
-        "from exports import contracts\nfrom glue_jobs.contract import code_version\n"
+        "from config.exports import contracts\nfrom glue_jobs.contract import code_version\n"
         "print(*contracts.names(), contracts.load('daily_trades').version, code_version())"
     )
     done = run(glue, tmp_path, code)
@@ -109,6 +109,6 @@ def test_the_environment_has_nothing_else(glue, tmp_path):
 
 def test_a_dependency_that_is_not_in_the_zip_is_found(glue, tmp_path):
     script = tmp_path / "bare.py"
-    script.write_text(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nimport exports.contract\n")
+    script.write_text(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nimport config.exports.contract\n")
     done = subprocess.run([glue, "-I", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert "No module named 'cattrs'" in done.stderr

@@ -18,7 +18,8 @@ import pytest
 from assembly_kit import synthesise
 from policies import ACCOUNT, Reader
 
-from deployments import check
+from config.deployments import deployment_file
+from config.exports.check import NOT_JUDGED
 from glue_jobs.contract import ARGUMENTS, REQUIRED_ARGUMENTS, SPARK_SETTINGS
 from lambdas import contract
 from lambdas.confluent.properties import CLUSTER_NAME
@@ -683,7 +684,7 @@ def test_every_stack_has_the_outputs_that_users_need(dev):
 @pytest.fixture(scope="module")
 def large(tmp_path_factory, dev):
     root = tmp_path_factory.mktemp("large")
-    plan = check.parse(large_deployment.write(root), name="large.toml", root=root, judge=check.NOT_JUDGED)
+    plan = deployment_file.parse(large_deployment.write(root), name="large.toml", root=root, judge=NOT_JUDGED)
     assembly = synthesise(plan, tmp_path_factory.mktemp("assembly"))
     assert assembly.failure == ""
     return assembly

@@ -10,7 +10,7 @@ import pytest
 import shipped
 from policies import Reader
 
-from deployments import validation
+from config.deployments import validation
 
 #: Properties that are names, by type. CloudFormation names resources without one.
 NAMES = {

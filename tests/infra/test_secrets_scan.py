@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from assembly_kit import ROOT
 
-from deployments.secret_patterns import find_secrets
+from config.deployments.secret_patterns import find_secrets
 from stacks import assets
 
 #: Made-up values with the form of real secrets.

@@ -13,7 +13,8 @@ import boto3
 from resource_environment import ManualClock
 from waiting import PATIENCE, until
 
-from deployments import check
+from config.deployments import deployment_file
+from config.exports.check import NOT_JUDGED
 from lakeferry.deployment import snowflake_admin
 from lakeferry.deployment import stacks as deployed
 from lakeferry.deployment.context import Addresses, DeploymentContext
@@ -79,7 +80,7 @@ class StandIns:
         account = self.snow.credentials["account"]
         text = FILE.format(name=name, stage="test", on_destroy=on_destroy, account=account, confluent=confluent)
         ctx = DeploymentContext(
-            check.parse(text, name="test.toml", judge=check.NOT_JUDGED),
+            deployment_file.parse(text, name="test.toml", judge=NOT_JUDGED),
             Addresses(self.cloud.url, "", self.snow.url),
             clock=self.clock,
         )

@@ -18,8 +18,8 @@ import attrs
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
-from exports import contracts
-from exports.windows import window_of
+from config.exports import contracts
+from config.exports.windows import window_of
 from glue_jobs import arguments, export, runs, session
 from glue_jobs.arguments import Arguments
 from glue_jobs.pseudonyms import fetch_key

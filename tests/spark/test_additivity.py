@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from lake import MONDAY, column, contract, topic_of
 
-from exports.contracts import parse
+from config.exports.contracts import parse
 from glue_jobs import additivity
 from glue_jobs.errors import BadInput
 

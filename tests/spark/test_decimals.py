@@ -13,8 +13,8 @@ from lake import MONDAY, column, contract, topic_of
 from pyspark.sql.functions import expr
 from pyspark.sql.types import DecimalType, StructField, StructType
 
-from exports import contracts
-from exports.contract import Column
+from config.exports import contracts
+from config.exports.contract import Column
 from glue_jobs import columns, errors, session
 from glue_jobs.analyse import analyse, require_sound
 from glue_jobs.decimals import why_inexact

@@ -12,9 +12,9 @@ import pytest
 from lake import AS_OF, MONDAY, column, contract, topic_of
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
-from exports import contracts
-from exports.expressions import ICEBERG_FIELDS
-from exports.windows import window_of
+from config.exports import contracts
+from config.exports.allowed_functions import ICEBERG_FIELDS
+from config.exports.windows import window_of
 from glue_jobs import ranges
 from glue_jobs.errors import SourceProblem
 from glue_jobs.rows import ExportQuery

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from lake import MONDAY, column, contract, topic_of
 
-from exports.contracts import parse
+from config.exports.contracts import parse
 from glue_jobs.errors import BadInput
 from glue_jobs.expressions import require_allowed
 

@@ -10,12 +10,12 @@ from avro_schemas import AvroTypes
 from expression_samples import EVENT, FIELDS, OTHERS, every_expression
 from lake import column, contract, topic_of
 
-from exports import check
-from exports.contracts import parse
-from exports.expressions import AGGREGATE, SCALAR
-from exports.table_columns import spark_columns
-from exports.toml_model import BadFile
-from exports.topic_schema import BadSchema, TopicSchema, from_avro
+from config.exports import check
+from config.exports.allowed_functions import AGGREGATE, SCALAR
+from config.exports.contracts import parse
+from config.exports.table_columns import spark_columns
+from config.exports.topic_schema import BadSchema, TopicSchema, from_avro
+from config.toml_model import BadFile
 from glue_jobs.errors import BadInput
 from glue_jobs.table_fields import metadata_columns
 from simulators.tableflow.avro import SchemaError

@@ -14,8 +14,8 @@ from lake import MONDAY, column, contract, topic_of
 from oracles import pseudonym
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
-from exports import contracts
-from exports.windows import window_of
+from config.exports import contracts
+from config.exports.windows import window_of
 from glue_jobs.delivery.csv import LONGEST_TEXT, unguarded
 from glue_jobs.errors import BadInput
 from glue_jobs.rows import ExportQuery

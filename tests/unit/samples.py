@@ -12,9 +12,9 @@ from decimal import Decimal
 import attrs
 from sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
 
-from exports import contracts
-from exports.contract import Check, Contract
-from exports.windows import Window, window_of
+from config.exports import contracts
+from config.exports.contract import Check, Contract
+from config.exports.windows import Window, window_of
 from glue_jobs.delivery import csv, manifest
 from glue_jobs.delivery.checks import implied_checks
 from glue_jobs.delivery.manifest import CheckResult, File, WindowResult

@@ -8,7 +8,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from scripted_server import Scripted
 
-from exports.aws_denials import DENIALS, denial_of, shorten
+from config.aws_denials import DENIALS, denial_of, shorten
 from glue_jobs import errors as job_errors
 from glue_jobs import store
 from lakeferry import error_translation, errors

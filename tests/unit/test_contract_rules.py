@@ -13,10 +13,10 @@ import shipped
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exports import contracts
-from exports.contract import Contract
-from exports.contract_rules import fits
-from exports.toml_model import BadFile
+from config.exports import contracts
+from config.exports.contract import Contract
+from config.exports.contract_rules import fits
+from config.toml_model import BadFile
 
 #: A small valid contract. Tests replace a line, or append one.
 BASE = """name = "sales"

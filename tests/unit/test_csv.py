@@ -18,7 +18,7 @@ from hypothesis import settings as configured
 from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 
-from exports.contract import Column, Delivery, Personal, decimal_type
+from config.exports.contract import Column, Delivery, Personal, decimal_type
 from glue_jobs.delivery import csv as csv_line
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,19 +14,20 @@ import pytest
 import shipped
 from openapi_schema_validator import OAS31Validator
 
-from deployments import check, secret_patterns
-from deployments.model import Deployment, Topic
-from deployments.rules import (
+from config import toml_model
+from config.deployments import deployment_file, secret_patterns
+from config.deployments.model import Deployment, Topic
+from config.deployments.rules import (
     RULES,
     exports_match_topics,
     exports_run_again_for_each_window,
     topics_have_one_writer,
     write_modes_match_cleanup_policies,
 )
-from deployments.sources import ROOT, Sources
-from exports import toml_model
-from exports.toml_model import BadFile
-from exports.toml_schema import json_schema
+from config.deployments.sources import ROOT, Sources
+from config.exports.check import NOT_JUDGED
+from config.toml_model import BadFile
+from config.toml_schema import json_schema
 
 DEV = shipped.read("dev")
 
@@ -70,7 +71,7 @@ def also(statement):
 def mistakes(text, root=ROOT):
     """Return the messages by key."""
     with pytest.raises(BadFile) as bad:
-        check.parse(text, name="dev.toml", root=root, judge=check.NOT_JUDGED)
+        deployment_file.parse(text, name="dev.toml", root=root, judge=NOT_JUDGED)
     lines = text.splitlines()
     for problem in bad.value.problems:
         assert 0 <= problem.line <= len(lines)
@@ -97,7 +98,7 @@ def test_shipped_files_are_valid(stage):
 
 def test_data_is_kept_by_default():
     """I20."""
-    assert check.parse(changed(('on_destroy = "delete"', "")), name="x", judge=check.NOT_JUDGED).deployment.keeps_data
+    assert deployment_file.parse(changed(('on_destroy = "delete"', "")), name="x", judge=NOT_JUDGED).deployment.keeps_data
 
 
 #: The change to dev.toml, the reported key, and words in the message.
@@ -441,7 +442,7 @@ def test_each_mistake_is_reported_with_its_key(what, root):
 
 def test_a_topic_may_have_no_table():
     plain = '[[topics]]\nname = "plain"\npartitions = 1\n\n[[statements]]'
-    deployment = check.parse(changed(("[[statements]]", plain)), name="x", judge=check.NOT_JUDGED).deployment
+    deployment = deployment_file.parse(changed(("[[statements]]", plain)), name="x", judge=NOT_JUDGED).deployment
     assert [topic.name for topic in deployment.topics if topic.tableflow is None] == ["plain"]
 
 
@@ -449,8 +450,8 @@ def test_forty_tags_are_allowed():
     tags = "\n".join(f'tag{number} = "x"' for number in range(40))
     assert (
         len(
-            check.parse(
-                changed(('cost-centre = "data-platform"', tags)), name="x", judge=check.NOT_JUDGED
+            deployment_file.parse(
+                changed(('cost-centre = "data-platform"', tags)), name="x", judge=NOT_JUDGED
             ).deployment.identity.tags
         )
         == 40
@@ -466,7 +467,7 @@ def test_all_mistakes_are_reported_at_once_each_with_its_line():
         ('cost-centre = "data-platform"', 'Stage = "x"'),
     )
     with pytest.raises(BadFile) as bad:
-        check.parse(text, name="dev.toml", judge=check.NOT_JUDGED)
+        deployment_file.parse(text, name="dev.toml", judge=NOT_JUDGED)
     lines = text.splitlines()
     messages = {problem.key: lines[problem.line - 1] for problem in bad.value.problems}
     assert messages["aws.glue_wokers"].startswith("glue_wokers")
@@ -478,7 +479,7 @@ def test_all_mistakes_are_reported_at_once_each_with_its_line():
 
 
 def test_data_may_be_generated_from_a_schema_that_exists():
-    assert check.parse(changed(('datagen = "STOCK_TRADES"', 'datagen = "schema"')), name="dev.toml", judge=check.NOT_JUDGED)
+    assert deployment_file.parse(changed(('datagen = "STOCK_TRADES"', 'datagen = "schema"')), name="dev.toml", judge=NOT_JUDGED)
 
 
 def test_mistakes_of_an_export_are_reported_with_their_own_lines():
@@ -505,7 +506,7 @@ def test_the_table_of_a_statement_is_read_where_it_can_be(tmp_path, sql, table):
     folder.mkdir(parents=True)
     (folder / "create.sql").write_text(sql)
     (folder / "undo.sql").write_text("")
-    assert Sources(tmp_path, check.NOT_JUDGED).statement("some").table == table
+    assert Sources(tmp_path, NOT_JUDGED).statement("some").table == table
 
 
 @pytest.mark.parametrize(
@@ -518,22 +519,24 @@ def test_the_partitions_of_a_topic_are_those_of_its_statement_or_of_the_file(tmp
     folder.mkdir(parents=True)
     (folder / "create.sql").write_text(f"CREATE TABLE a{clause} AS SELECT 1")
     (folder / "undo.sql").write_text("")
-    assert Sources(tmp_path, check.NOT_JUDGED).partitions(Topic(name="a", partitions=9, statement="some")) == partitions
-    assert Sources(tmp_path, check.NOT_JUDGED).partitions(Topic(name="a", partitions=9)) == 9
+    assert Sources(tmp_path, NOT_JUDGED).partitions(Topic(name="a", partitions=9, statement="some")) == partitions
+    assert Sources(tmp_path, NOT_JUDGED).partitions(Topic(name="a", partitions=9)) == 9
 
 
 def test_a_topic_may_have_any_name_where_the_table_of_its_statement_can_not_be_read(tmp_path):
     shutil.copytree(ROOT / "flink", tmp_path / "flink")
     file = tmp_path / "flink" / "stock_trades_with_totals" / "create.sql"
     file.write_text(file.read_text().replace("CREATE TABLE", "CREATE /* odd */ TABLE"))
-    deployment = check.parse(DEV, name="x", judge=check.NOT_JUDGED).deployment
+    deployment = deployment_file.parse(DEV, name="x", judge=NOT_JUDGED).deployment
     topics = [deployment.topics[0], attrs.evolve(deployment.topics[1], name="totals")]
-    assert list(topics_have_one_writer(attrs.evolve(deployment, topics=topics), Sources(tmp_path, check.NOT_JUDGED))) == []
+    assert list(topics_have_one_writer(attrs.evolve(deployment, topics=topics), Sources(tmp_path, NOT_JUDGED))) == []
 
 
 def test_names_with_different_ids_are_valid():
-    assert check.parse(
-        changed(("[[statements]]", '[[topics]]\nname = "stocktrades"\n\n[[statements]]')), name="x", judge=check.NOT_JUDGED
+    assert deployment_file.parse(
+        changed(("[[statements]]", '[[topics]]\nname = "stocktrades"\n\n[[statements]]')),
+        name="x",
+        judge=NOT_JUDGED,
     )
 
 
@@ -567,7 +570,7 @@ def test_a_secret_is_refused_anywhere_and_never_repeated(what, line):
     """I13."""
     text = DEV.replace('cloud_key_secret = "lakeferry/confluent-cloud-key"', line.format(SECRETS[what]))
     with pytest.raises(BadFile) as bad:
-        check.parse(text, name="dev.toml", judge=check.NOT_JUDGED)
+        deployment_file.parse(text, name="dev.toml", judge=NOT_JUDGED)
     (problem,) = bad.value.problems
     assert "Secrets Manager" in problem.message
     assert SECRETS[what] in text.splitlines()[problem.line - 1]
@@ -596,14 +599,14 @@ def test_names_in_shipped_files_are_not_taken_for_secrets():
 def test_an_invalid_stage_opens_no_file(tmp_path):
     for stage in ("../dev", "nope", "", "dev/../dev", "DEV", "x" * 1_000_000, "d\0v", "🙂"):
         with pytest.raises(BadFile) as bad:
-            check.load_stage(stage, judge=check.NOT_JUDGED)
+            deployment_file.load_stage(stage, judge=NOT_JUDGED)
         assert len(str(bad.value)) < 300
 
 
 def test_a_files_stage_must_match_its_name(tmp_path):
     (tmp_path / "test.toml").write_text(DEV)
     with pytest.raises(BadFile, match="but the file is that of stage 'test'"):
-        check.load_stage("test", tmp_path, judge=check.NOT_JUDGED)
+        deployment_file.load_stage("test", tmp_path, judge=NOT_JUDGED)
 
 
 def test_the_schema_for_editors_has_the_same_model():
@@ -618,7 +621,9 @@ def test_the_schema_for_editors_has_the_same_model():
 @pytest.mark.parametrize("days", [46, 400])
 def test_a_retention_longer_than_the_time_of_publishing_is_valid(root, days):
     text = changed(("snapshots_days = 7", f"snapshots_days = 7\nrows_days = {days}"), ('"daily_trades"', '"monthly_trades"'))
-    assert check.parse(text, name="dev.toml", root=root, judge=check.NOT_JUDGED).deployment.tables[0].tableflow.rows_days == days
+    assert (
+        deployment_file.parse(text, name="dev.toml", root=root, judge=NOT_JUDGED).deployment.tables[0].tableflow.rows_days == days
+    )
 
 
 def test_every_rule_has_a_mistake_that_it_finds(root):
@@ -630,7 +635,7 @@ def test_every_rule_has_a_mistake_that_it_finds(root):
 
 def _finds_more(rule, text, root):
     """Return whether the rule adds problems to those of `text`."""
-    return _count(text, [lambda deployment: rule(deployment, Sources(root, check.NOT_JUDGED))]) > _count(text, [])
+    return _count(text, [lambda deployment: rule(deployment, Sources(root, NOT_JUDGED))]) > _count(text, [])
 
 
 def _count(text, rules):
@@ -648,12 +653,12 @@ def test_a_table_that_appends_needs_a_statement_that_appends(tmp_path, mode, exp
     shutil.copytree(ROOT / "flink", tmp_path / "flink")
     file = tmp_path / "flink" / "stock_trades_with_totals" / "create.sql"
     file.write_text(file.read_text().replace("'changelog.mode' = 'append'", f"'changelog.mode' = '{mode}'"))
-    deployment = check.parse(DEV, name="x", judge=check.NOT_JUDGED).deployment
-    ((key, message),) = write_modes_match_cleanup_policies(deployment, Sources(tmp_path, check.NOT_JUDGED))
+    deployment = deployment_file.parse(DEV, name="x", judge=NOT_JUDGED).deployment
+    ((key, message),) = write_modes_match_cleanup_policies(deployment, Sources(tmp_path, NOT_JUDGED))
     assert (key, expected_message in message) == ("topics[1].tableflow.write_mode", True)
     without_table = [attrs.evolve(deployment.topics[0], tableflow=None), *deployment.topics[1:]]
     found = list(
-        write_modes_match_cleanup_policies(attrs.evolve(deployment, topics=without_table), Sources(tmp_path, check.NOT_JUDGED))
+        write_modes_match_cleanup_policies(attrs.evolve(deployment, topics=without_table), Sources(tmp_path, NOT_JUDGED))
     )
     assert found == [(key, message)]
 
@@ -666,10 +671,10 @@ def test_files_must_be_kept_longer_than_windows_are_published_again(tmp_path):
     contract.write_text(contract.read_text().replace("restate_for_days = 3", "restate_for_days = 90"))
     kept = 'contract = "daily_trades"\nkeep_days = {}'
     for days, wrong in ((90, ["exports[0].keep_days"]), (91, [])):
-        deployment = check.parse(
-            changed(('contract = "daily_trades"', kept.format(days))), name="x", judge=check.NOT_JUDGED
+        deployment = deployment_file.parse(
+            changed(('contract = "daily_trades"', kept.format(days))), name="x", judge=NOT_JUDGED
         ).deployment
-        assert [key for key, _ in exports_match_topics(deployment, Sources(tmp_path, check.NOT_JUDGED))] == wrong
+        assert [key for key, _ in exports_match_topics(deployment, Sources(tmp_path, NOT_JUDGED))] == wrong
 
 
 FLAT_ORDERS = """
@@ -714,7 +719,7 @@ def test_an_export_of_a_topic_that_flink_fills_with_tagged_fields_needs_treatmen
     assert [line.partition(": ")[2].partition(" contains personal data")[0] for line in found] == ["userid", "gender"]
     dropped = "".join(column.format(name, 'personal = { treatment = "drop" }') for name in ("userid", "gender"))
     contract.write_text(text + dropped + column.format("status", "") + '[delivery]\norder_by = ["status"]\n')
-    assert check.parse(DEV + FLAT_ORDERS, name="dev.toml", root=folder, judge=check.NOT_JUDGED)
+    assert deployment_file.parse(DEV + FLAT_ORDERS, name="dev.toml", root=folder, judge=NOT_JUDGED)
 
 
 @pytest.mark.parametrize(
@@ -738,7 +743,7 @@ def test_an_export_of_a_topic_that_flink_fills_with_tagged_fields_needs_treatmen
 )
 def test_a_schedule_with_one_run_for_each_window_is_refused(every, expression, suggested):
     """A second run before the next window ends retries a window that failed or had to wait. The suggestion has one."""
-    loaded = check.parse(DEV, name="x", judge=check.NOT_JUDGED)
+    loaded = deployment_file.parse(DEV, name="x", judge=NOT_JUDGED)
     contract = loaded.sources.contract("daily_trades", None)
     contract = attrs.evolve(contract, window=attrs.evolve(contract.window, every=every))
 
@@ -749,11 +754,11 @@ def test_a_schedule_with_one_run_for_each_window_is_refused(every, expression, s
 
     export = loaded.deployment.exports[0]
     deployment = attrs.evolve(loaded.deployment, exports=[attrs.evolve(export, cron=expression)])
-    found = list(exports_run_again_for_each_window(deployment, Changed(ROOT, check.NOT_JUDGED)))
+    found = list(exports_run_again_for_each_window(deployment, Changed(ROOT, NOT_JUDGED)))
     if suggested is None:
         assert found == []
         return
     ((key, message),) = found
     assert (key, f'"{suggested}"' in message) == ("exports[0].cron", True)
     better = attrs.evolve(deployment, exports=[attrs.evolve(export, cron=suggested)])
-    assert list(exports_run_again_for_each_window(better, Changed(ROOT, check.NOT_JUDGED))) == []
+    assert list(exports_run_again_for_each_window(better, Changed(ROOT, NOT_JUDGED))) == []

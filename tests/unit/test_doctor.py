@@ -9,8 +9,9 @@ import attrs
 import pytest
 from snowflake_context import MISSING, result, script, vendor
 
-from deployments import check
-from deployments.model import Snowflake
+from config.deployments import deployment_file
+from config.deployments.model import Snowflake
+from config.exports.check import NOT_JUDGED
 from lakeferry.cli import doctor
 from lakeferry.deployment.node import Node, NoNode
 from lakeferry.errors import CommandFailed
@@ -174,7 +175,7 @@ def test_fields_with_capitals_are_reported(tmp_path, field, result):
     (tmp_path / "topics").mkdir()
     schema = {"type": "record", "name": "Order", "fields": [{"name": field, "type": "string"}]}
     (tmp_path / "topics" / "orders.avsc").write_text(json.dumps(schema))
-    found = tools.field_names(check.parse(FILE, name="test.toml", root=tmp_path, judge=check.NOT_JUDGED))
+    found = tools.field_names(deployment_file.parse(FILE, name="test.toml", root=tmp_path, judge=NOT_JUDGED))
     assert found.result is result
     assert (f"orders.{field}" in found.message) == (result is Result.WARN)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exports.expressions import AGGREGATE, CLOCK_WORDS, SCALAR, forbidden, why_forbidden
+from config.exports.allowed_functions import AGGREGATE, CLOCK_WORDS, SCALAR, forbidden, why_forbidden
 
 
 def test_functions_of_groups_are_allowed_in_measures_only():

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from deployments import lineage
-from deployments.flink_origins import with_origins
-from deployments.sources import ROOT, Sources
-from exports import check, topic_schema
-from exports.check import NOT_JUDGED
-from exports.toml_model import BadFile
+from config.deployments import lineage
+from config.deployments.flink_origins import with_origins
+from config.deployments.sources import ROOT, Sources
+from config.exports import check, topic_schema
+from config.exports.check import NOT_JUDGED
+from config.toml_model import BadFile
 
 SOURCES = {topic: topic_schema.load(ROOT / "topics" / f"{topic}.avsc", topic) for topic in ("store_orders", "stock_trades")}
 ORDERS, TRADES = "store_orders", "stock_trades"

@@ -14,7 +14,7 @@ import samples
 from lake import ROOT
 from sample_rows import region_rows, sales_rows, trade_rows
 
-from exports.contract import Contract, Deduplicate
+from config.exports.contract import Contract, Deduplicate
 from glue_jobs.delivery import losses, manifest, report
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts, reconcile
 from glue_jobs.delivery.manifest import Accepted, CheckResult, Fence, Manifest, WindowResult

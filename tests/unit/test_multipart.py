@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 import samples
 
-from exports.contract import Delivery, Personal
+from config.exports.contract import Delivery, Personal
 from glue_jobs import outcomes, ranges
 from glue_jobs.delivery import csv
 from glue_jobs.delivery.counts import PartitionReport, count

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from exports import topic_schema
-from exports.personal import personal_fields
-from exports.topic_schema import TopicSchema
+from config.exports import topic_schema
+from config.exports.personal import personal_fields
+from config.exports.topic_schema import TopicSchema
 
 LOGICAL = {
     "date": {"type": "int", "logicalType": "date"},

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import samples
 
-from exports.contract import Contract, decimal_type
+from config.exports.contract import Contract, decimal_type
 from glue_jobs.delivery.personal_scan import PersonalScan, require_patterns
 from glue_jobs.errors import BadInput
 

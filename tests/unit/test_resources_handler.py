@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from resource_environment import ManualClock
 
-from deployments.model import Aws
+from config.deployments.model import Aws
 from lambdas import contract
 from lambdas.custom_resources import registry
 from lambdas.custom_resources.request import Identity

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exports.toml_lines import key_lines
+from config.toml_lines import key_lines
 
 WAYS = '''# comment with [brackets] and "quotes
 title = "x" # = [not] a key

@@ -8,7 +8,7 @@ from typing import Literal
 import attrs
 import pytest
 
-from exports.toml_model import BadFile, Form, Problem, join_path, read, setting
+from config.toml_model import BadFile, Form, Problem, join_path, read, setting
 
 
 @attrs.frozen

@@ -12,10 +12,10 @@ import pytest
 import samples
 import shipped
 
-from exports import contracts
-from exports.contract import Contract
-from exports.toml_model import BadFile
-from exports.toml_schema import json_schema
+from config.exports import contracts
+from config.exports.contract import Contract
+from config.toml_model import BadFile
+from config.toml_schema import json_schema
 
 SCHEMA = json_schema(Contract, title="An export", description="What an export is.")
 BASE = tomllib.loads(samples.TRADES)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exports.topic_schema import BadSchema, TopicSchema, from_avro, load
+from config.exports.topic_schema import BadSchema, TopicSchema, from_avro, load
 
 TOPICS = Path(__file__).resolve().parents[2] / "topics"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import boto3
 import pytest
 
-from deployments import validation
+from config.deployments import validation
 
 GOOD = {
     validation.topic_name: ["a", "0", "stock_trades.v2-x", "a" * 249],

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import settings as configured
 from hypothesis import strategies as st
 
-from exports.contract import Contract
+from config.exports.contract import Contract
 from glue_jobs.delivery import csv, manifest
 from glue_jobs.delivery.verify import FileStats, Part, verify_file
 from glue_jobs.errors import DataProblem, Inconsistent

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from exports.contract import WindowRule
+from config.exports.contract import WindowRule
 from glue_jobs import runs
 from glue_jobs.export import plan
 

@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import settings as configured
 from hypothesis import strategies as st
 
-from exports.contract import Every, WindowRule
-from exports.windows import Window, closed_windows, kind_of, longest_days, next_window, window_at, window_of
+from config.exports.contract import Every, WindowRule
+from config.exports.windows import Window, closed_windows, kind_of, longest_days, next_window, window_at, window_of
 
 ZONES = sorted(zoneinfo.available_timezones())
 FIRST, LAST = date(1990, 1, 1), date(2100, 12, 31)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exports.contract import WindowRule
-from exports.windows import window_of
+from config.exports.contract import WindowRule
+from config.exports.windows import window_of
 from glue_jobs.delivery.report import wording
 
 LONG = 12_345_678_901_234_567_890_123_456_789_012_345_678

@@ -17,7 +17,7 @@ from typing import Final
 
 import attrs
 
-from exports.contract import Chart, Column, Contract
+from config.exports.contract import Chart, Column, Contract
 from glue_jobs.delivery.report import wording
 from glue_jobs.delivery.verify import EXACT, SERIES_LIMIT, FileStats
 

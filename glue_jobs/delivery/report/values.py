@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from exports.contract import Column, Contract, Personal
+from config.exports.contract import Column, Contract, Personal
 from glue_jobs.delivery import manifest
 from glue_jobs.delivery.manifest import CheckResult, WindowResult
 from glue_jobs.delivery.report import wording

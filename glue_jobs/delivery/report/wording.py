@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import assert_never
 from zoneinfo import ZoneInfo
 
-from exports.contract import WindowRule
-from exports.windows import Window, kind_of, next_window
+from config.exports.contract import WindowRule
+from config.exports.windows import Window, kind_of, next_window
 from glue_jobs.delivery.verify import EXACT
 
 # Not strftime's names, which depend on the machine's locale.

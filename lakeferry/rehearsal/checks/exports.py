@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
-from deployments.model import Export
-from exports import contracts, cron
-from exports.windows import Window, window_of
+from config.deployments.model import Export
+from config.exports import contracts, cron
+from config.exports.windows import Window, window_of
 from lakeferry.rehearsal.harness import Check, CheckFailed, Harness, require, until
 
 EXPORT: Final = "daily_trades"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deployments.model import Deployment
-from deployments.sources import Missing, Sources
+from config.deployments.model import Deployment
+from config.deployments.sources import Missing, Sources
 
 Finding = tuple[str, str]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 
-from exports.contract import Column, Contract, Personal, decimal_type
-from exports.forms import CARD, EMAIL, IBAN, PHONE
-from exports.toml_model import Rule
+from config.exports.contract import Column, Contract, Personal, decimal_type
+from config.forms import CARD, EMAIL, IBAN, PHONE
+from config.toml_model import Rule
 
 Finding = tuple[str, str]
 

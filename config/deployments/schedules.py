@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from exports import cron, windows
-from exports.contract import WindowRule
+from config.exports import cron, windows
+from config.exports.contract import WindowRule
 
 #: Enough windows for a schedule of single weekdays or of the days of a month.
 _MOST_WINDOWS: Final = 14

@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import cast
 
 import attrs
 
-from exports import toml_model
-from exports.contract import Contract
-from exports.contract_rules import RULES
-from exports.toml_model import BadFile, Rule
+from config import toml_model
+from config.exports.contract import Contract
+from config.exports.contract_rules import RULES
+from config.toml_model import BadFile, Rule
 
 
 def parse(text: str, *, name: str, more_rules: tuple[Rule[Contract], ...] = ()) -> Contract:
@@ -58,7 +59,7 @@ def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
 
 def names() -> list[str]:
     """Return the names of the contracts in exports/: those that ship with Lakeferry, and the user's own."""
-    files = resources.files("exports").iterdir()
+    files = _folder().iterdir()
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
 
@@ -67,4 +68,9 @@ def _text_of(name: str) -> str:
         known = ", ".join(names())
         message = f"no export of this name. exports/ has: {known}. Commands also take the path of a .toml file"
         raise BadFile(name, [toml_model.Problem(0, "", message)])
-    return resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return _folder().joinpath(f"{name}.toml").read_text(encoding="utf-8")
+
+
+def _folder() -> Path:
+    """Return exports/, which is beside this package in a checkout and in the assets. In a zip, it is a `zipfile.Path`."""
+    return cast("Path", resources.files("config")).parent / "exports"

@@ -7,7 +7,7 @@ import re
 import zoneinfo
 from datetime import date
 
-from exports.toml_model import Form
+from config.toml_model import Form
 
 NAME = Form(r"[a-z][a-z0-9_]{0,62}", "a name of at most 63 lower-case letters, digits and underscores that starts with a letter")
 PATH = Form(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", "the name of a field, with dots inside records: customer.email")

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from deployments import validation
-from deployments.model import Deployment, Tableflow, Topic, pascal_case
-from deployments.ownership_rules import adopted_objects_are_declared, statements_undo_only_their_table
-from deployments.schedules import more_often, runs_once
-from deployments.sources import Missing, Sources
-from exports import cron, windows
-from exports.forms import zone_problem
-from exports.toml_model import BadFile
+from config.deployments import validation
+from config.deployments.model import Deployment, Tableflow, Topic, pascal_case
+from config.deployments.ownership_rules import adopted_objects_are_declared, statements_undo_only_their_table
+from config.deployments.schedules import more_often, runs_once
+from config.deployments.sources import Missing, Sources
+from config.exports import cron, windows
+from config.forms import zone_problem
+from config.toml_model import BadFile
 
 Finding = tuple[str, str]
 _MULTI_ZONE_ECKU: Final = 2
@@ -367,7 +367,7 @@ def _not_shown(deployment: Deployment, table: Tableflow) -> Iterator[str]:
 
 def _mistakes(contract: str, topic: Topic | None, deployment: Deployment, sources: Sources) -> Iterator[str]:
     """Yield the mistakes of a contract's file. It is checked against the topic's schema if that can be read."""
-    from deployments import flink_origins  # noqa: PLC0415 - importing sqlglot takes a while, and not every command has exports
+    from config.deployments import flink_origins  # noqa: PLC0415 - importing sqlglot takes a while, and not every command has exports
 
     try:
         schema = sources.schema(topic) if topic else None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from exports.toml_model import Form
+from config.toml_model import Form
 
 NAME: Final = Form(r"(?=.{2,20}$)[a-z][a-z0-9]*(?:-[a-z0-9]+)*", "2 to 20 lower-case letters, digits and hyphens, a letter first")
 #: Without a hyphen, so that a prefix, name-stage, can be split again.

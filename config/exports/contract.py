@@ -14,8 +14,8 @@ from typing import Literal
 
 import attrs
 
-from exports.forms import NAME, NULL_TEXT, PATH, TOPIC, TYPE, implausible_day, pattern_problem, zone_problem
-from exports.toml_model import setting
+from config.forms import NAME, NULL_TEXT, PATH, TOPIC, TYPE, implausible_day, pattern_problem, zone_problem
+from config.toml_model import setting
 
 #: Kinds of windows. exports/windows.py defines each of them.
 Every = Literal["day", "iso_week", "month", "quarter"]

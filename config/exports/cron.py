@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from exports.contract import Every
+from config.exports.contract import Every
 
 _FIELDS: Final = ("minute", "hour", "day of month", "month", "day of week", "year")
 _MONTHS: Final = tuple("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split())

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
-from exports.toml_model import default_of, is_map, is_optional, setting_name, settings
+from config.toml_model import default_of, is_map, is_optional, setting_name, settings
 
 
 def json_schema(model: type, *, title: str, description: str) -> dict[str, Any]:

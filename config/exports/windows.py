@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from exports.contract import Every, WindowRule
+from config.exports.contract import Every, WindowRule
 
 
 @attrs.frozen(order=True)

@@ -11,10 +11,10 @@ from typing import Literal
 
 import attrs
 
-from deployments import validation
-from exports import cron
-from exports.forms import NAME, implausible_day, zone_problem
-from exports.toml_model import setting
+from config.deployments import validation
+from config.exports import cron
+from config.forms import NAME, implausible_day, zone_problem
+from config.toml_model import setting
 
 #: The days for which CloudWatch can keep logs.
 LogDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653]

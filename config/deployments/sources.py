@@ -10,15 +10,15 @@ from typing import Final
 
 import attrs
 
-from deployments.model import Topic
-from exports import check, contracts
-from exports.check import Judge, NotJudged
-from exports.contract import Contract
-from exports.toml_model import BadFile
-from exports.topic_schema import BadSchema, TopicSchema
-from exports.topic_schema import load as load_schema
+from config.deployments.model import Topic
+from config.exports import check, contracts
+from config.exports.check import Judge, NotJudged
+from config.exports.contract import Contract
+from config.exports.topic_schema import BadSchema, TopicSchema
+from config.exports.topic_schema import load as load_schema
+from config.toml_model import BadFile
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+ROOT: Final = Path(__file__).resolve().parents[2]
 #: The name of the table that a statement creates, after comments: `table`, or catalog.database.table.
 _TABLE: Final = re.compile(
     r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*+CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?!IF\b)"

@@ -20,8 +20,8 @@ from sqlglot.optimizer.scope import Scope, build_scope
 from sqlglot.schema import MappingSchema
 from sqlglot.tokenizer_core import Token, TokenType
 
-from exports.personal import Finding
-from exports.topic_schema import TopicSchema, is_inside
+from config.exports.personal import Finding
+from config.exports.topic_schema import TopicSchema, is_inside
 
 #: The dialect whose quotation marks and functions are closest to Flink's. Flink's names differ in capitals.
 _DIALECT: Final = "spark, normalization_strategy = case_sensitive"

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from exports.contract import Column, Contract, Delivery, Filter, Source, WindowRule
+from config.exports.contract import Column, Contract, Delivery, Filter, Source, WindowRule
 
 T = TypeVar("T")
 

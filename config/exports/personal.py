@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import attrs
 
-from exports import personal_words as words
+from config.exports import personal_words as words
 
 #: Types of numbers and times. Words of texts say nothing about fields of these types.
 _NO_TEXT: Final = re.compile(r"int|long|float|double|decimal|date|uuid|(local-)?time.*")

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from exports import contracts
-from exports.analysis import Analysis, analysable, did_you_mean
-from exports.contract import Column, Contract
-from exports.expressions import ICEBERG_FIELDS, KAFKA_FIELDS, RECORD_KEY, WINDOW_FIELDS
-from exports.toml_model import Rule, read_text
-from exports.topic_schema import TopicSchema
+from config.exports import contracts
+from config.exports.allowed_functions import ICEBERG_FIELDS, KAFKA_FIELDS, RECORD_KEY, WINDOW_FIELDS
+from config.exports.analysis import Analysis, analysable, did_you_mean
+from config.exports.contract import Column, Contract
+from config.exports.topic_schema import TopicSchema
+from config.toml_model import Rule, read_text
 
 Finding = tuple[str, str]
 

@@ -9,13 +9,13 @@ from typing import Final
 
 import attrs
 
-from deployments import lineage
-from deployments.model import Deployment, Topic
-from deployments.sources import Missing, Sources, StatementText
-from exports.avro_schema import Type
-from exports.personal import Finding
-from exports.topic_schema import BadSchema, Field, TopicSchema
-from exports.topic_schema import load as load_schema
+from config.deployments import lineage
+from config.deployments.model import Deployment, Topic
+from config.deployments.sources import Missing, Sources, StatementText
+from config.exports.avro_schema import Type
+from config.exports.personal import Finding
+from config.exports.topic_schema import BadSchema, Field, TopicSchema
+from config.exports.topic_schema import load as load_schema
 
 _COMMENT: Final = re.compile(r"--[^\n]*|/\*(?:(?!\*/).)*\*/", re.DOTALL)
 #: The names of tables that any part of a statement fills or creates: `table`, or catalog.database.table.

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from exports.avro_schema import Type
-from exports.expressions import KAFKA_FIELDS, RECORD_KEY
-from exports.topic_schema import TopicSchema
+from config.exports.allowed_functions import KAFKA_FIELDS, RECORD_KEY
+from config.exports.avro_schema import Type
+from config.exports.topic_schema import TopicSchema
 
 _SPARK: Final = {
     "int": "integer",
@@ -21,7 +21,7 @@ _SPARK: Final = {
     "timestamp-micros": "timestamp",
     "local-timestamp-millis": "timestamp_ntz",
     "local-timestamp-micros": "timestamp_ntz",
-    # Spark can't read a table that has a time of day, which `exports.check` reports.
+    # Spark can't read a table that has a time of day, which `config.exports.check` reports.
     "time-millis": "string",
     "time-micros": "string",
 }

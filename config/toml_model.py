@@ -21,7 +21,7 @@ from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, 
 import attrs
 from cattrs import Converter
 
-from exports.toml_lines import key_lines
+from config.toml_lines import key_lines
 
 T = TypeVar("T")
 #: A rule looks at a model and yields (path of the key, what is wrong and what to do).

@@ -7,14 +7,14 @@ from typing import Final
 
 import attrs
 
-from deployments import validation
-from deployments.model import Deployment
-from deployments.rules import RULES
-from deployments.secret_patterns import find_secrets
-from deployments.sources import ROOT, Sources
-from exports import toml_model
-from exports.check import NOT_JUDGED, Judge, NotJudged
-from exports.toml_model import BadFile, Problem
+from config import toml_model
+from config.deployments import validation
+from config.deployments.model import Deployment
+from config.deployments.rules import RULES
+from config.deployments.secret_patterns import find_secrets
+from config.deployments.sources import ROOT, Sources
+from config.exports.check import NOT_JUDGED, Judge, NotJudged
+from config.toml_model import BadFile, Problem
 
 __all__ = ["NOT_JUDGED", "BadFile", "LoadedDeployment", "load", "load_stage", "parse"]
 

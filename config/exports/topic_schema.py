@@ -13,9 +13,9 @@ from typing import Any
 
 import attrs
 
-from exports import avro_schema, personal
-from exports.avro_schema import BadSchema, Type
-from exports.personal import Finding
+from config.exports import avro_schema, personal
+from config.exports.avro_schema import BadSchema, Type
+from config.exports.personal import Finding
 
 __all__ = ["BadSchema", "Field", "TopicSchema", "from_avro", "is_inside", "load"]
 
