@@ -55,7 +55,7 @@ rehearse:
 	@$(BOOTSTRAP) flink
 	@$(BIN)/lakeferry rehearse $(if $(KEEP),--keep)
 
-# Every file in deployments/ that the rehearsal doesn't deploy, whole, into the same stand-ins.
+# Every file in project/deployments/ that the rehearsal doesn't deploy, whole, into the same stand-ins.
 deployments:
 	@$(BOOTSTRAP) flink
 	@$(BIN)/python -m pytest -m deep tests/cli/test_shipped_deployments.py

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from aws_cdk import App
 
-from config.deployments.deployment_file import DEFAULT_STAGE, FOLDER, BadFile, load_stage
+from config.deployments.deployment_file import FOLDER, BadFile, load_stage
+from config.project import DEFAULT_STAGE
 from lakeferry.local.judge import NotReady, SparkJudge
 from stacks import deployment
 

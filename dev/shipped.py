@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 from typing import Final
 
-from lakeferry.local.bootstrap import ROOT
+from config.project import PROJECT, ROOT
 
 FOLDER: Final = ROOT / "tests" / "data" / "shipped"
 
 
 def main() -> None:
     for copy in FOLDER.glob("*.toml"):
-        shutil.copy(ROOT / "deployments" / copy.name, copy)
+        shutil.copy(PROJECT / "deployments" / copy.name, copy)
 
 
 if __name__ == "__main__":

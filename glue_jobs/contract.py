@@ -114,7 +114,7 @@ DEFAULT_RELEASE: Final = RELEASES["5.1"]
 
 #: Names and descriptions of the job's arguments, for the job's driver and the stacks: `--name value` on the command line.
 ARGUMENTS: Final = {
-    "export": "name of a contract in exports/, or the path of a .toml file",
+    "export": "name of a contract in project/exports/, or the path of a .toml file",
     "as-of": "the instant up to which windows count as closed, ISO 8601 with an offset",
     "database": "Glue database of the Tableflow tables: the Kafka cluster's id, lkc-…",
     "bucket": "bucket that receives the files",

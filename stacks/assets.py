@@ -23,8 +23,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 BUILD: Final = ROOT / "build"
 _LAMBDA_LOCK: Final = "lambdas/requirements.txt"
 _GLUE_LOCK: Final = "glue_jobs/requirements.txt"
-_LAMBDA_SOURCES: Final = ("lambdas", "config", "exports")
-_GLUE_SOURCES: Final = ("glue_jobs", "config", "exports")
+_LAMBDA_SOURCES: Final = ("lambdas", "config", "project/exports")
+_GLUE_SOURCES: Final = ("glue_jobs", "config", "project/exports")
 #: Code, and the exports' contracts.
 _SHIPPED: Final = (*contract.CODE, ".toml")
 #: Number of builds of each asset that are kept.

@@ -17,8 +17,8 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 #: A path below one of our folders, as a sentence names it. Below exports only contracts, because buckets have that folder too.
 _NAME = re.compile(
-    r"`((?:(?:docs|tests|stacks|lambdas|glue_jobs|simulators|config|dev|deployments|topics|flink|\.github|\.devcontainer)/"
-    r"[\w./-]*|lakeferry/[\w./-]*\.\w+|exports/\w+\.toml))`"
+    r"`((?:(?:docs|tests|stacks|lambdas|glue_jobs|simulators|config|dev|project/(?:deployments|topics|flink)|\.github|\.devcontainer)/"
+    r"[\w./-]*|lakeferry/[\w./-]*\.\w+|project/exports/\w+\.toml))`"
 )
 #: TOML tables of deployment files that contracts don't have.
 _OF_DEPLOYMENT = re.compile(

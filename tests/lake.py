@@ -30,8 +30,8 @@ from simulators.tableflow.topic import Topic, load_topic
 from simulators.tableflow.writer import Tableflow, TableLocation
 
 ROOT = Path(__file__).resolve().parents[1]
-SALES = load_topic(ROOT / "topics" / "sales_orders.avsc")
-TRADES = load_topic(ROOT / "topics" / "stock_trades.avsc")
+SALES = load_topic(ROOT / "project" / "topics" / "sales_orders.avsc")
+TRADES = load_topic(ROOT / "project" / "topics" / "stock_trades.avsc")
 #: The pseudonymisation key of every lake. Test data doesn't contain it by chance, as it could contain 1, 2, 3, ….
 KEY = hashlib.sha256(b"the pseudonymisation key of the tests").digest()
 

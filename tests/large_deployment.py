@@ -24,7 +24,7 @@ def write(root: Path) -> str:
     for name in ("topics", "exports", "flink"):
         (root / name).mkdir(exist_ok=True)
     (root / "topics" / "stock_trades.avsc").write_text(json.dumps(TRADES))
-    contract, dev = (ROOT / "exports" / "daily_trades.toml").read_text(), shipped.read("dev")
+    contract, dev = (ROOT / "project" / "exports" / "daily_trades.toml").read_text(), shipped.read("dev")
     parts = [dev.partition("[[topics]]")[0].replace('stage = "dev"', 'stage = "large"')]
     for number in range(TABLES):
         name = f"orders_of_the_region_{number:03}"

@@ -31,8 +31,8 @@ def read(stage: str) -> str:
 
 def require_unedited(stage: str = "dev") -> None:
     """Skip a test of a command that reads the clone's own file, if a user has edited that."""
-    if (ROOT / "deployments" / f"{stage}.toml").read_text(encoding="utf-8") != read(stage):
-        pytest.skip(f"deployments/{stage}.toml is not the one that ships, and this test is about that")
+    if (ROOT / "project" / "deployments" / f"{stage}.toml").read_text(encoding="utf-8") != read(stage):
+        pytest.skip(f"project/deployments/{stage}.toml is not the one that ships, and this test is about that")
 
 
 def restore(project: Path) -> None:

@@ -12,8 +12,8 @@ from simulators.tableflow.topic import Topic, load_topic
 from simulators.tableflow.writer import Tableflow, TableLocation
 
 ROOT = Path(__file__).resolve().parents[1]
-TRADES = load_topic(ROOT / "topics" / "stock_trades.avsc")
-SALES = load_topic(ROOT / "topics" / "sales_orders.avsc")
+TRADES = load_topic(ROOT / "project" / "topics" / "stock_trades.avsc")
+SALES = load_topic(ROOT / "project" / "topics" / "sales_orders.avsc")
 
 
 def writer(folder, naming="DEFAULT"):

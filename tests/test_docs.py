@@ -78,7 +78,7 @@ def test_the_schema_for_editors_accepts_shipped_files_and_refuses_mistakes():
     schema = json.loads((pages.FOLDER / "export.schema.json").read_text())
     Draft202012Validator.check_schema(schema)
     for name in shipped.EXPORTS:
-        document = json.loads(json.dumps(tomllib.loads((ROOT / "exports" / f"{name}.toml").read_text()), default=str))
+        document = json.loads(json.dumps(tomllib.loads((ROOT / "project" / "exports" / f"{name}.toml").read_text()), default=str))
         Draft202012Validator(schema).validate(document)
         (wrong,) = Draft202012Validator(schema).iter_errors(document | {"windwo": {}})
         assert "windwo" in wrong.message
@@ -175,8 +175,10 @@ def test_files_named_in_sentences_exist():
 
 def test_a_missing_file_named_in_a_sentence_is_found(tmp_path):
     (tmp_path / "stacks").mkdir()
-    (tmp_path / "README.md").write_text("`stacks/`, `stacks/lake.py`, `exports/weekly.toml`, `exports/weekly/data`, `out/a.py`\n")
-    assert docs_reader.broken_names(tmp_path) == ["README.md: stacks/lake.py", "README.md: exports/weekly.toml"]
+    (tmp_path / "README.md").write_text(
+        "`stacks/`, `stacks/lake.py`, `project/exports/weekly.toml`, `exports/weekly/data`, `out/a.py`\n"
+    )
+    assert docs_reader.broken_names(tmp_path) == ["README.md: stacks/lake.py", "README.md: project/exports/weekly.toml"]
 
 
 def test_each_error_code_has_a_heading_that_messages_link_to():

@@ -77,7 +77,7 @@ def test_a_stage_is_deployed_in_its_environment_with_temporary_credentials():
     assert f"--max-session-duration {assume['role-duration-seconds']}" in page
     assert "id-token" not in CHECK["permissions"]
     stages = DEPLOY[True]["workflow_dispatch"]["inputs"]["stage"]["options"]  # YAML reads the key `on` as true
-    assert {f"{stage}.toml" for stage in stages} <= {file.name for file in (ROOT / "deployments").glob("*.toml")}
+    assert {f"{stage}.toml" for stage in stages} <= {file.name for file in (ROOT / "project" / "deployments").glob("*.toml")}
 
 
 STEPS = [{"uses": "actions/checkout@v6", "with": {"persist-credentials": False}}, {"run": "make lint"}]

@@ -88,14 +88,15 @@ def clone(tmp_path) -> Path:
         (root / name).symlink_to(ROOT / name)
     fields = [{"name": name, "type": type, "doc": "Of a sensor."} for name, type in FIELDS]
     schema = {"type": "record", "name": "Reading", "doc": "Of a sensor.", "fields": fields}
-    (root / "topics" / "a_sensor.avsc").write_text(json.dumps(schema))
+    project = root / "project"
+    (project / "topics" / "a_sensor.avsc").write_text(json.dumps(schema))
     for topic, time in (("a_sensor", "at"), ("sales_orders", "kafka_timestamp")):
-        (root / "exports" / f"a_{topic}.toml").write_text(CONTRACT.format(topic=topic, time=time))
-    (root / "exports" / "half_written.toml").write_text('name = "half_written"')
-    (root / "deployments" / "aaa.toml").write_text(OWN_STAGE)
-    (root / "flink" / "a_statement").mkdir()
-    (root / "flink" / "a_statement" / "create.sql").write_text("CREATE TABLE `a_statement` AS SELECT `site` FROM `a_sensor`;")
-    (root / "flink" / "a_statement" / "undo.sql").write_text("DROP TABLE IF EXISTS `a_statement`;")
+        (project / "exports" / f"a_{topic}.toml").write_text(CONTRACT.format(topic=topic, time=time))
+    (project / "exports" / "half_written.toml").write_text('name = "half_written"')
+    (project / "deployments" / "aaa.toml").write_text(OWN_STAGE)
+    (project / "flink" / "a_statement").mkdir()
+    (project / "flink" / "a_statement" / "create.sql").write_text("CREATE TABLE `a_statement` AS SELECT `site` FROM `a_sensor`;")
+    (project / "flink" / "a_statement" / "undo.sql").write_text("DROP TABLE IF EXISTS `a_statement`;")
     init = ["--name", "acme", "--region", "us-east-1", "--topics", "a_sensor", "--snowflake", "none", "--yes"]
     answer = run(root, "-m", "lakeferry", "init", "--stage", "dev", *init)
     assert answer.returncode == 0, answer.stderr
@@ -108,6 +109,6 @@ def run(root, *words):
 
 
 def test_the_tests_pass_with_the_users_own_files(clone):
-    assert "a_sensor" in (clone / "deployments" / "dev.toml").read_text()
+    assert "a_sensor" in (clone / "project" / "deployments" / "dev.toml").read_text()
     answer = run(clone, "-m", "pytest", "-n", "2", "-m", "not slow and not deep", *(f"tests/{file}" for file in TESTS))
     assert answer.returncode == 0, answer.stdout[-5000:]

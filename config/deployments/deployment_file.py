@@ -12,15 +12,14 @@ from config.deployments import validation
 from config.deployments.model import Deployment
 from config.deployments.rules import RULES
 from config.deployments.secret_patterns import find_secrets
-from config.deployments.sources import ROOT, Sources
+from config.deployments.sources import Sources
 from config.exports.check import NOT_JUDGED, Judge, NotJudged
+from config.project import PROJECT
 from config.toml_model import BadFile, Problem
 
 __all__ = ["NOT_JUDGED", "BadFile", "LoadedDeployment", "load", "load_stage", "parse"]
 
-FOLDER: Final = ROOT / "deployments"
-#: The stage of a command that names none.
-DEFAULT_STAGE: Final = "dev"
+FOLDER: Final = PROJECT / "deployments"
 
 
 @attrs.frozen
@@ -32,28 +31,28 @@ class LoadedDeployment:
 
 
 def load_stage(stage: str, folder: Path = FOLDER, *, judge: Judge | NotJudged) -> LoadedDeployment:
-    """Load `deployments/<stage>.toml`. `judge` asks Spark about the contracts. Raises BadFile."""
+    """Load `project/deployments/<stage>.toml`. `judge` asks Spark about the contracts. Raises BadFile."""
     if not validation.is_stage(stage):
         raise BadFile("stage", [Problem(0, "stage", f"{stage[:40]!r} can't be a stage: lower-case letters and digits, 2 to 12")])
     file = folder / f"{stage}.toml"
     if not file.is_file():
         known = ", ".join(sorted(one.stem for one in folder.glob("*.toml")))
         message = f"there is no such file. Stages that have one: {known or 'none'}"
-        raise BadFile(f"deployments/{stage}.toml", [Problem(0, "", message)])
+        raise BadFile(f"project/deployments/{stage}.toml", [Problem(0, "", message)])
     loaded = load(file, judge=judge)
     if loaded.deployment.identity.stage != stage:
         message = f"is {loaded.deployment.identity.stage!r}, but the file is that of stage {stage!r}"
-        raise BadFile(f"deployments/{stage}.toml", [Problem(0, "deployment.stage", message)])
+        raise BadFile(f"project/deployments/{stage}.toml", [Problem(0, "deployment.stage", message)])
     return loaded
 
 
-def load(file: Path, root: Path = ROOT, *, judge: Judge | NotJudged) -> LoadedDeployment:
+def load(file: Path, root: Path = PROJECT, *, judge: Judge | NotJudged) -> LoadedDeployment:
     """Load a file. `root` is the folder of topics/, flink/ and exports/. Raises BadFile with every mistake."""
     name = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
     return parse(toml_model.read_text(file, name), name=name, root=root, judge=judge)
 
 
-def parse(text: str, *, name: str, root: Path = ROOT, judge: Judge | NotJudged) -> LoadedDeployment:
+def parse(text: str, *, name: str, root: Path = PROJECT, judge: Judge | NotJudged) -> LoadedDeployment:
     """Parse a file that messages call `name`. Raises BadFile.
 
     If the text contains a secret, nothing else is reported: other messages quote the text.

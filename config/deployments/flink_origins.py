@@ -29,7 +29,7 @@ _FILLED: Final = re.compile(
 def with_origins(schema: TopicSchema, sources: Sources, deployment: Deployment | None = None) -> TopicSchema:
     """Return the schema of a topic with the fields that Flink statements compute from personal fields of other topics.
 
-    The statements are those of the deployment or, without one, all in the folder flink/.
+    The statements are those of the deployment or, without one, all in the folder project/flink/.
     """
     if deployment is None:
         files = sorted((sources.root / "flink").glob("*/create.sql"))
@@ -59,7 +59,7 @@ def _may_fill(text: StatementText, topic: str) -> bool:
 
 @attrs.frozen
 class FlinkOrigins:
-    """`topics` have a schema file of their own; the file of others is topics/<name>.avsc."""
+    """`topics` have a schema file of their own; the file of others is project/topics/<name>.avsc."""
 
     sources: Sources
     topics: Mapping[str, Topic]
@@ -70,7 +70,7 @@ class FlinkOrigins:
         above = (*above, schema.topic)
         copied: dict[str, Finding] = {}
         for name, text in self._writers(schema.topic).items():
-            file = f"flink/{name}/create.sql"
+            file = f"project/flink/{name}/create.sql"
             try:
                 columns = self._columns(text, above)
             except lineage.Unknown as unknown:

@@ -1,4 +1,4 @@
-"""What a deployment is: the model of `deployments/*.toml`.
+"""What a deployment is: the model of `project/deployments/*.toml`.
 
 The file holds decisions and names, never a secret. `check` checks all of it before anything is created.
 """
@@ -185,7 +185,7 @@ class Topic:
     partitions: int = setting("Number of partitions. It can be raised, never lowered.", default=6, minimum=1, maximum=1000)
     config: dict[str, str] = setting('Topic settings of Kafka, such as "retention.ms".', default=dict)
     schema_file: str | None = setting(
-        "File with the Avro schema of the values. The default is topics/<name>.avsc, if that file exists.",
+        "File with the Avro schema of the values. The default is project/topics/<name>.avsc, if that file exists.",
         name="schema",
         default=None,
     )
@@ -213,7 +213,7 @@ class Statement:
     """`[[statements]]`"""
 
     name: str = setting(
-        "Name of the folder in `flink/` with create.sql, undo.sql and, optionally, properties.toml.",
+        "Name of the folder in `project/flink/` with create.sql, undo.sql and, optionally, properties.toml.",
         form=NAME,
     )
     after: list[str] = setting("Names of statements whose tables it reads.", default=list)
@@ -270,7 +270,7 @@ class Rotation:
 class Export:
     """`[[exports]]`"""
 
-    contract: str = setting("Name of the export contract, exports/<name>.toml.", form=NAME)
+    contract: str = setting("Name of the export contract, project/exports/<name>.toml.", form=NAME)
     cron: str = setting("Schedule: minute, hour, day of month, month, day of week, year.", check=cron.problem)
     zone: str = setting("Time zone of `cron`, from the tz database.", check=zone_problem)
     recipients: list[str] = setting("Addresses that get the mails about the export.", default=list, check=validation.mail_address)

@@ -21,7 +21,7 @@ def statements_undo_only_their_table(deployment: Deployment, sources: Sources) -
             if table != text.table:
                 yield (
                     f"statements[{index}].name",
-                    f"flink/{statement.name}/undo.sql drops {table}, and create.sql "
+                    f"project/flink/{statement.name}/undo.sql drops {table}, and create.sql "
                     + (
                         f"creates {text.table}. Drop that"
                         if text.table

@@ -89,7 +89,7 @@ def topics_have_one_writer(deployment: Deployment, sources: Sources) -> Iterator
         elif (table := _table(topic.statement, sources)) not in ("", topic.name):
             yield (
                 f"topics[{index}].name",
-                f"{topic.name} must be {table}, the table that flink/{topic.statement}/create.sql creates",
+                f"{topic.name} must be {table}, the table that project/flink/{topic.statement}/create.sql creates",
             )
         written.setdefault(topic.statement, topic.name)
         if topic.datagen:
@@ -119,11 +119,15 @@ def schemas_exist(deployment: Deployment, sources: Sources) -> Iterator[Finding]
             yield f"{key}.schema", str(missing)
             continue
         if schema is None and topic.datagen == "schema":
-            yield f"{key}.datagen", f"data is generated from the topic's schema, and topics/{topic.name}.avsc doesn't exist"
+            yield (
+                f"{key}.datagen",
+                f"data is made from the topic's schema, and project/topics/{topic.name}.avsc doesn't exist",
+            )
         elif schema is None and topic.tableflow and not topic.datagen and not topic.statement:
             yield (
                 f"{key}.tableflow",
-                f"{topic.name} has no schema, and Tableflow refuses such a topic. Add topics/{topic.name}.avsc, or datagen",
+                f"{topic.name} has no schema, and Tableflow refuses such a topic. "
+                f"Add project/topics/{topic.name}.avsc, or datagen",
             )
 
 
@@ -268,8 +272,8 @@ def rows_outlive_windows(deployment: Deployment, sources: Sources) -> Iterator[F
             yield (
                 f"topics[{index}].tableflow.rows_days",
                 f"must be at least {needed}: export {export.contract} publishes a window of {length} days again for "
-                f"{restated} days after its end (window.restate_for_days in exports/{export.contract}.toml), and rows that "
-                "Tableflow has removed by then would be missing from the file",
+                f"{restated} days after its end (window.restate_for_days in project/exports/{export.contract}.toml), "
+                "and rows that Tableflow has removed by then would be missing from the file",
             )
 
 
@@ -377,8 +381,9 @@ def _mistakes(contract: str, topic: Topic | None, deployment: Deployment, source
     if topic and topic.tableflow and schema is None:
         why = f", because statement {topic.statement} creates it and Flink derives its schema" if topic.statement else ""
         yield (
-            f"columns can't be checked: topic {topic.name} has no schema file{why}. Write the Avro schema of its values to "
-            f"topics/{topic.name}.avsc, as Schema Registry has it for subject {topic.name}-value, or name a file with schema = …"
+            f"columns can't be checked: topic {topic.name} has no schema file{why}. "
+            f"Write the Avro schema of its values to project/topics/{topic.name}.avsc, "
+            f"as Schema Registry has it for subject {topic.name}-value, or name a file with schema = …"
         )
     try:
         sources.contract(contract, schema)

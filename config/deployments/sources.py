@@ -18,7 +18,6 @@ from config.exports.topic_schema import BadSchema, TopicSchema
 from config.exports.topic_schema import load as load_schema
 from config.toml_model import BadFile
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 #: The name of the table that a statement creates, after comments: `table`, or catalog.database.table.
 _TABLE: Final = re.compile(
     r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*+CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?!IF\b)"
@@ -90,7 +89,7 @@ class Sources:
         try:
             return load_schema(file, topic.name) if file else None
         except BadSchema as bad:
-            raise Missing(str(bad).replace(f"{self.root}/", "")) from None
+            raise Missing(str(bad).replace(f"{self.root}/", "project/")) from None
 
     def schema_text(self, topic: Topic) -> str:
         file = self.schema_file(topic)
@@ -110,7 +109,7 @@ class Sources:
         more = (*contracts.name_rules(file), *(check.rules(schema, self.judge) if schema else ()))
         if not file.is_file():
             return contracts.load(name)
-        return contracts.parse(file.read_text(encoding="utf-8"), name=f"exports/{name}.toml", more_rules=more)
+        return contracts.parse(file.read_text(encoding="utf-8"), name=f"project/exports/{name}.toml", more_rules=more)
 
     def plain_contract(self, name: str) -> Contract | None:
         """Return the contract, not checked against a schema; None if it can't be read."""
@@ -127,12 +126,12 @@ def _statement(folder: Path) -> StatementText:
         try:
             texts[name] = (folder / name).read_text(encoding="utf-8")
         except OSError:
-            raise Missing(f"flink/{folder.name}/{name} does not exist") from None
+            raise Missing(f"project/flink/{folder.name}/{name} does not exist") from None
     extra = folder / "properties.toml"
     try:
         properties = tomllib.loads(extra.read_text(encoding="utf-8")) if extra.is_file() else {}
     except tomllib.TOMLDecodeError as error:
-        raise Missing(f"flink/{folder.name}/properties.toml is not TOML: {error}") from None
+        raise Missing(f"project/flink/{folder.name}/properties.toml is not TOML: {error}") from None
     return StatementText(
         create=texts["create.sql"],
         undo=texts["undo.sql"],

@@ -1,4 +1,4 @@
-"""The model of an export contract, `exports/*.toml`.
+"""The model of an export contract, `project/exports/*.toml`.
 
 A contract defines which events of a topic belong to a time window, how they become rows, what each column means, how
 personal data is treated, which checks the file must pass before it is published, and how it is delivered. A source field

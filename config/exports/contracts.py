@@ -1,4 +1,4 @@
-"""Read export contracts: those in exports/ by name, and all others by the path of their file."""
+"""Read export contracts: those in project/exports/ by name, and all others by the path of their file."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def parse(text: str, *, name: str, more_rules: tuple[Rule[Contract], ...] = ()) 
 
 
 def load(name_or_path: str) -> Contract:
-    """Return a contract by its name in exports/ or by the path of a .toml file. Raises BadFile."""
+    """Return a contract by its name in project/exports/ or by the path of a .toml file. Raises BadFile."""
     if name_or_path.endswith(".toml"):
         text, path = toml_model.read_text(Path(name_or_path), name_or_path), name_or_path
     else:
-        text, path = _text_of(name_or_path), f"exports/{name_or_path}.toml"
+        text, path = _text_of(name_or_path), f"project/exports/{name_or_path}.toml"
     return parse(text, name=path, more_rules=name_rules(Path(path)))
 
 
 def load_all() -> tuple[list[Contract], list[str]]:
-    """Return the contracts in exports/, and the names of those with mistakes."""
+    """Return the contracts in project/exports/, and the names of those with mistakes."""
     found, broken = [], []
     for name in names():
         try:
@@ -43,7 +43,7 @@ def load_all() -> tuple[list[Contract], list[str]]:
 
 
 def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
-    """Return the rule that a contract in exports/ has its file's name; other folders have no such rule.
+    """Return the rule that a contract in project/exports/ has its file's name; other folders have no such rule.
 
     The job is named after the file, and what it publishes after the contract.
     """
@@ -58,7 +58,7 @@ def name_rules(path: Path) -> tuple[Rule[Contract], ...]:
 
 
 def names() -> list[str]:
-    """Return the names of the contracts in exports/: those that ship with Lakeferry, and the user's own."""
+    """Return the names of the contracts in project/exports/: those that ship with Lakeferry, and the user's own."""
     files = _folder().iterdir()
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
@@ -66,11 +66,11 @@ def names() -> list[str]:
 def _text_of(name: str) -> str:
     if name not in names():
         known = ", ".join(names())
-        message = f"no export of this name. exports/ has: {known}. Commands also take the path of a .toml file"
+        message = f"no export of this name. project/exports/ has: {known}. Commands also take the path of a .toml file"
         raise BadFile(name, [toml_model.Problem(0, "", message)])
     return _folder().joinpath(f"{name}.toml").read_text(encoding="utf-8")
 
 
 def _folder() -> Path:
-    """Return exports/, which is beside this package in a checkout and in the assets. In a zip, it is a `zipfile.Path`."""
-    return cast("Path", resources.files("config")).parent / "exports"
+    """Return project/exports/. It is beside this package in a checkout and in the assets. In a zip, it is a `zipfile.Path`."""
+    return cast("Path", resources.files("config")).parent / "project" / "exports"

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 import typer
 
-from config.deployments.deployment_file import DEFAULT_STAGE
+from config.project import DEFAULT_STAGE
 from dev.docs import markdown
 from dev.docs.markdown import code
 from glue_jobs.contract import ARGUMENTS, DEFAULT_ARGUMENTS, REQUIRED_ARGUMENTS

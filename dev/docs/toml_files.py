@@ -105,7 +105,7 @@ _WORDS: Final = (
 _CONTRACT_INTRO: Final = """\
 A contract is one TOML file. Columns that it doesn't name are never delivered. `lakeferry export check FILE` reports all mistakes
 at once, by key and line. Editors with [Taplo](https://taplo.tamasfe.dev) check while you type: the first line of a contract may
-name the schema, `#:schema ../docs/reference/export.schema.json`.
+name the schema, `#:schema ../../docs/reference/export.schema.json`.
 
 How to write one: [Write an export contract](../how-to/write-an-export-contract.md). What expressions may use:
 [Expressions](expressions.md)."""
@@ -144,9 +144,10 @@ _DEPLOYMENT_RULES: Final = {
     "that failed or had to wait is tried again.",
 }
 _DEPLOYMENT_INTRO: Final = """\
-`deployments/<stage>.toml` contains everything that a user decides; `lakeferry deploy --stage <stage>` deploys it. All mistakes
-are reported at once, by key and line, before anything is deployed. Editors with [Taplo](https://taplo.tamasfe.dev) check while
-you type: the first line may name the schema, `#:schema ../docs/reference/deployment.schema.json`.
+`project/deployments/<stage>.toml` contains everything that a user decides; `lakeferry deploy --stage <stage>`
+deploys it. All mistakes are reported at once, by key and line, before anything is deployed. Editors with
+[Taplo](https://taplo.tamasfe.dev) check while you type: the first line may name the schema,
+`#:schema ../../docs/reference/deployment.schema.json`.
 
 It never contains a secret: a text that looks like one is refused. `lakeferry secrets set` stores the two keys that you create
 before the first deployment; the file has the names of their secrets."""

@@ -15,10 +15,9 @@ import attrs
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from config.deployments.deployment_file import DEFAULT_STAGE
+from config.project import DEFAULT_STAGE, PROJECT
 from lakeferry import __version__
 from lakeferry.errors import DONE, FAILED, NOT_SET_UP, STOPPED, WRONG_INPUT, CommandFailed
-from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import Output
 
 NAME: Final = "lakeferry"
@@ -47,7 +46,7 @@ class CommandContext:
 
 
 def _stages(incomplete: str) -> list[str]:
-    files = sorted(file.stem for file in (ROOT / "deployments").glob("*.toml"))
+    files = sorted(file.stem for file in (PROJECT / "deployments").glob("*.toml"))
     return [name for name in files if name.startswith(incomplete)]
 
 
@@ -55,7 +54,7 @@ _Stage = Annotated[
     str | None,
     typer.Option(
         "--stage",
-        help=f"The deployment stage, as in deployments/STAGE.toml. Default: {STAGE_VARIABLE}, or dev.",
+        help=f"The deployment stage, as in project/deployments/STAGE.toml. Default: {STAGE_VARIABLE}, or dev.",
         autocompletion=_stages,
     ),
 ]

@@ -116,7 +116,7 @@ def show(output: Output, ctx: DeploymentContext, planned: Planned) -> None:
         output.table(["system", "kind", "name", "why"], [[*row[:3], row[5]] for row in rows])
     if planned.differing:
         does = "delete" if ctx.deployment.keeps_data else "keep"
-        output.warn(f'The stacks were deployed with on_destroy = "{does}"; deployments/{ctx.stage}.toml says otherwise')
+        output.warn(f'The stacks were deployed with on_destroy = "{does}"; project/deployments/{ctx.stage}.toml says otherwise')
 
 
 def _counted(items: Iterable[Item]) -> Iterator[str]:

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final
 import attrs
 import typer
 
+from config.project import PROJECT
 from lakeferry.cli.app import WITHOUT_STAGE, CommandContext, command, command_group
 from lakeferry.cli.target import open_target
 from lakeferry.errors import KEPT_BACK, LATER, CommandFailed
-from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import program_name
 
 #: Keys of the run's record, which docs/reference/run-record.md explains in detail.
@@ -42,7 +42,7 @@ app: Final = command_group("export", "Run and check exports.")
 def run(
     call: CommandContext,
     *,
-    name: Annotated[str, typer.Argument(help="The name of a contract in exports/, or the path of another one.")],
+    name: Annotated[str, typer.Argument(help="The name of a contract in project/exports/, or the path of another one.")],
     as_of: Annotated[str, typer.Option(help="Publish windows that ended by this time, for instance 2026-11-16T06:00:00Z.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Compute and check the files, but publish nothing.")] = False,
     accept_fewer_events: Annotated[
@@ -111,8 +111,8 @@ def run(
 def check(
     call: CommandContext,
     *,
-    file: Annotated[Path, typer.Argument(help="The path of a contract, or the name of one in exports/.")],
-    schema: Annotated[Path | None, typer.Option(help="The Avro schema of its topic. Default: that in topics/.")] = None,
+    file: Annotated[Path, typer.Argument(help="The path of a contract, or the name of one in project/exports/.")],
+    schema: Annotated[Path | None, typer.Option(help="The Avro schema of its topic. Default: that in project/topics/.")] = None,
 ) -> Mapping[str, Any]:
     """Check a contract: report all mistakes at once, by key and line."""
     from config.deployments.flink_origins import with_origins
@@ -127,13 +127,13 @@ def check(
 
     output = call.output
     if str(file) in contracts.names():
-        file = Path(relative(ROOT / "exports" / f"{file}.toml"))
+        file = Path(relative(PROJECT / "exports" / f"{file}.toml"))
     elif not file.exists():
-        hint = f"Give the path of a contract, or the name of one in exports/: {', '.join(contracts.names())}"
+        hint = f"Give the path of a contract, or the name of one in project/exports/: {', '.join(contracts.names())}"
         raise CommandFailed("EXP-CONTRACT", f"there is no file {file}", hint)
     try:
         topic = _topic(file) or contracts.load(str(file)).source.topic
-        fields = with_origins(topic_schema.load(schema or _schema_of(topic), topic), Sources(ROOT, checks.NOT_JUDGED))
+        fields = with_origins(topic_schema.load(schema or _schema_of(topic), topic), Sources(PROJECT, checks.NOT_JUDGED))
         with judging() as judge, output.step("Checking the contract"):
             contract = checks.check_file(file, fields, judge)
         require_patterns(contract)
@@ -161,23 +161,23 @@ def check(
     json_keys={"exports": "Name, title and topic of each export.", "broken": "Names of contracts with mistakes."},
 )
 def listed(call: CommandContext) -> Mapping[str, Any]:
-    """List the exports in exports/."""
+    """List the exports in project/exports/."""
     from config.exports import contracts
 
     found, broken = contracts.load_all()
     rows = [[c.name, c.title, c.source.topic, c.window.every.replace("_", " "), c.grain] for c in found]
     call.output.table(["export", "title", "topic", "window", "grain"], rows)
     for name in broken:
-        call.output.warn(f"! exports/{name}.toml has mistakes: `{program_name()} export check {name}` names them")
+        call.output.warn(f"! project/exports/{name}.toml has mistakes: `{program_name()} export check {name}` names them")
     return {"exports": [{"name": c.name, "title": c.title, "topic": c.source.topic} for c in found], "broken": broken}
 
 
 def _schema_of(topic: str) -> Path:
-    """Return the file of a topic's schema in topics/. Raises CommandFailed if there is none."""
-    files = {path.stem: path for path in sorted((ROOT / "topics").glob("*.avsc"))}
+    """Return the file of a topic's schema in project/topics/. Raises CommandFailed if there is none."""
+    files = {path.stem: path for path in sorted((PROJECT / "topics").glob("*.avsc"))}
     if topic not in files:
-        hint = f"Give its Avro schema with --schema FILE. topics/ has: {', '.join(files)}"
-        raise CommandFailed("EXP-SCHEMA", f"topics/ has no schema of {topic}", hint)
+        hint = f"Give its Avro schema with --schema FILE. project/topics/ has: {', '.join(files)}"
+        raise CommandFailed("EXP-SCHEMA", f"project/topics/ has no schema of {topic}", hint)
     return files[topic]
 
 

@@ -185,7 +185,7 @@ class DeploymentContext:
 
 
 def load_deployment(stage: str) -> LoadedDeployment:
-    """Load deployments/<stage>.toml, without asking Spark about the contracts. Raises CommandFailed with every mistake."""
+    """Load a stage's file, without asking Spark about the contracts. Raises CommandFailed with every mistake."""
     return _load(stage, deployment_file.NOT_JUDGED)
 
 
@@ -202,7 +202,7 @@ def _load(stage: str, judge: Judge | NotJudged) -> LoadedDeployment:
 
 @contextmanager
 def open_context(stage: str) -> Iterator[DeploymentContext]:
-    """Load `deployments/<stage>.toml`, and read the vendors' addresses from environment variables. Raises CommandFailed.
+    """Load `project/deployments/<stage>.toml`, and read the vendors' addresses from environment variables. Raises CommandFailed.
 
     For commands that deploy nothing: Spark isn't asked about the contracts.
     """

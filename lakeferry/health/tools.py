@@ -95,7 +95,7 @@ def check_file(plan: LoadedDeployment) -> list[Check]:
     deployment = plan.deployment
     numbers = {"topic": len(deployment.topics), "table": len(deployment.tables), "export": len(deployment.exports)}
     counts = ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for name, number in numbers.items())
-    return [FILE.ok("deployment file", f"deployments/{deployment.identity.stage}.toml: {counts}"), field_names(plan)]
+    return [FILE.ok("deployment file", f"project/deployments/{deployment.identity.stage}.toml: {counts}"), field_names(plan)]
 
 
 def invalid_file(failure: CommandFailed) -> list[Check]:

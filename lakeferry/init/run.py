@@ -14,10 +14,10 @@ from config.deployments import deployment_file, validation
 from config.deployments.deployment_file import BadFile
 from config.deployments.model import Deployment
 from config.exports import contracts
+from config.project import PROJECT, ROOT
 from lakeferry.errors import CommandFailed
 from lakeferry.init import editing, questions, template
 from lakeferry.init.questions import QUESTIONS, Answers, Question
-from lakeferry.local.bootstrap import ROOT
 from lakeferry.output import Output, program_name
 
 #: Files by which a clone is recognised.
@@ -34,12 +34,16 @@ class Clone:
     stage: str
 
     @property
+    def project(self) -> Path:
+        return self.root / PROJECT.name
+
+    @property
     def file(self) -> Path:
-        return self.root / "deployments" / f"{self.stage}.toml"
+        return self.project / "deployments" / f"{self.stage}.toml"
 
     @property
     def name(self) -> str:
-        return f"deployments/{self.stage}.toml"
+        return f"project/deployments/{self.stage}.toml"
 
     @property
     def answers_file(self) -> Path:
@@ -89,7 +93,7 @@ def _clone(stage: str) -> Clone:
 def _deployment(clone: Clone, text: str) -> Deployment:
     """Parse the text of a deployment file. Raises CommandFailed with every mistake."""
     try:
-        return deployment_file.parse(text, name=clone.name, root=clone.root, judge=deployment_file.NOT_JUDGED).deployment
+        return deployment_file.parse(text, name=clone.name, root=clone.project, judge=deployment_file.NOT_JUDGED).deployment
     except BadFile as bad:
         mistakes = [attrs.asdict(problem) for problem in bad.problems]
         hint = "Correct the file, or the answers; nothing was written. All keys: docs/reference/deployment-file.md"
@@ -112,13 +116,14 @@ def _unused(answers: Answers, deployment: Deployment) -> Iterator[str]:
     if not deployment.exports:
         names = f"the schedule {answers['schedule']}, the zone {answers['zone']} and the recipients {answers['recipients']}"
         yield (
-            f"not used yet: {names}. No contract in exports/ reads {topics}: write one (docs/how-to/add-an-export.md), then run "
-            "this command again"
+            f"not used yet: {names}. No contract in project/exports/ reads {topics}: "
+            "write one (docs/how-to/add-an-export.md), then run this command again"
         )
     if answers["snowflake"] != questions.NONE and not deployment.uses_snowflake:
         yield f"not used: the Snowflake account {answers['snowflake']}. No topic has a table that Snowflake can read"
     for name in contracts.load_all()[1]:
-        yield f"exports/{name}.toml was left out, because it has mistakes: `{program_name()} export check {name}` names them"
+        command = f"{program_name()} export check {name}"
+        yield f"project/exports/{name}.toml was left out, because it has mistakes: `{command}` names them"
 
 
 def _answers(
@@ -157,8 +162,8 @@ def _of_clone(question: Question, clone: Clone, before: Deployment | None) -> Qu
             return problem
         if text in (questions.EXAMPLE, questions.KEEP):
             return None
-        files = {name: clone.root / "topics" / f"{name}.avsc" for name in questions.split_names(text) if name not in known}
-        missing = [f"topics/{name}.avsc" for name, file in files.items() if not file.is_file()]
+        files = {name: clone.project / "topics" / f"{name}.avsc" for name in questions.split_names(text) if name not in known}
+        missing = [f"project/topics/{name}.avsc" for name, file in files.items() if not file.is_file()]
         return f"there is no {' and no '.join(missing)}: the Avro schema of the topic" if missing else None
 
     return attrs.evolve(question, check=check_topics)

@@ -15,7 +15,7 @@ TomlValue = str | bool | int | list[str]
 CLOUD_KEY: Final = "lakeferry/confluent-cloud-key"
 DEPLOYER: Final = "lakeferry/snowflake-deployer"
 EXAMPLE_COMMENT: Final = "# Trades from a Datagen connector, and a topic that a Flink statement derives from them.\n"
-OWN_COMMENT: Final = "# Your own producers write this topic with the Avro schema topics/{name}.avsc.\n"
+OWN_COMMENT: Final = "# Your own producers write this topic with the Avro schema project/topics/{name}.avsc.\n"
 _EXAMPLE: Final = """\
 [[topics]]
 name = "stock_trades"
@@ -68,7 +68,7 @@ def topics(answers: Answers) -> str:
 
 
 def exports(answers: Answers) -> str:
-    """Return the exports whose contracts in exports/ read the topics in the answers. Contracts with mistakes are left out."""
+    """Return the exports whose contracts read the topics in the answers. Contracts with mistakes are left out."""
     example = answers["topics"] == EXAMPLE
     wanted = EXAMPLE_TOPICS if example else split_names(answers["topics"])
     found, _ = contracts.load_all()

@@ -153,7 +153,7 @@ def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
 
 def _require_unprotected(ctx: DeploymentContext, policies: DeletionPolicies) -> None:
     protected = [stack for stack in policies.stacks if stack.is_protected and not stack.is_failed_creation]
-    file, names = f"deployments/{ctx.stage}.toml", [stack.name for stack in protected]
+    file, names = f"project/deployments/{ctx.stage}.toml", [stack.name for stack in protected]
     if names:
         lift = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
         hint = (
@@ -174,7 +174,7 @@ def _require_agreement(ctx: DeploymentContext, planned: Planned) -> None:
     names = ", ".join(f"{item.kind} {item.name}" for item in planned.differing)
     message = f'the file says on_destroy = "{wanted}", and the deployed stacks would {does}: {names}'
     hint = (
-        f"Set deployment.on_destroy in deployments/{ctx.stage}.toml to what you want, "
+        f"Set deployment.on_destroy in project/deployments/{ctx.stage}.toml to what you want, "
         f"`lakeferry deploy --stage {ctx.stage}`, then destroy"
     )
     raise CommandFailed("DESTROY-DIFFERS", message, hint, [attrs.asdict(item) for item in planned.differing])

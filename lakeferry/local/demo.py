@@ -22,12 +22,12 @@ from config.exports import check, contracts, topic_schema
 from config.exports.check import Judge
 from config.exports.contract import Contract
 from config.exports.windows import window_at, window_of
+from config.project import PROJECT
 from config.toml_model import BadFile
 from glue_jobs.runs import RunRecord
 from glue_jobs.session import start
 from lakeferry.errors import CommandFailed
 from lakeferry.local import export as exporting
-from lakeferry.local.bootstrap import ROOT
 from lakeferry.local.demo_aws import TABLEFLOW_BUCKET, fresh_demo
 from lakeferry.local.judge import judging
 from lakeferry.local.target import ExportTarget, relative, require_writable
@@ -102,7 +102,7 @@ def _export_all(output: Output, options: DemoOptions, sources: dict[str, Source]
 
 def _generate_events(output: Output) -> dict[str, Source]:
     with output.step("Generating sales and trades"):
-        sales, trades = (load_topic(ROOT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
+        sales, trades = (load_topic(PROJECT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
         mix = generators.SalesMix(orders=12_000)
         orders = generators.sales_orders(mix, seed=_SEED, start=_START, end=_END)
         traded = generators.stock_trades(60_000, seed=_SEED, start=_TRADES_START, end=_TRADES_END)
@@ -139,11 +139,11 @@ def _read_events(options: DemoOptions) -> dict[str, Source]:
 
 
 def _schema_file(options: DemoOptions, topic: str) -> Path:
-    files = {path.stem: path for path in sorted((ROOT / "topics").glob("*.avsc"))}
+    files = {path.stem: path for path in sorted((PROJECT / "topics").glob("*.avsc"))}
     file = options.schema or files.get(topic)
     if file is None:
-        hint = f"Give its Avro schema with --schema FILE. topics/ has: {', '.join(files)}"
-        raise CommandFailed("DEMO-SCHEMA", f"topics/ has no schema of {topic}", hint)
+        hint = f"Give its Avro schema with --schema FILE. project/topics/ has: {', '.join(files)}"
+        raise CommandFailed("DEMO-SCHEMA", f"project/topics/ has no schema of {topic}", hint)
     return file
 
 
@@ -156,8 +156,8 @@ def _contracts(options: DemoOptions, sources: dict[str, Source], judge: Judge) -
             contract = contracts.load(name)
             if contract.source.topic in sources:
                 schema = topic_schema.from_avro(sources[contract.source.topic].topic.schema, contract.source.topic)
-                schema = with_origins(schema, Sources(ROOT, check.NOT_JUDGED))
-                file = Path(name) if name.endswith(".toml") else ROOT / "exports" / f"{name}.toml"
+                schema = with_origins(schema, Sources(PROJECT, check.NOT_JUDGED))
+                file = Path(name) if name.endswith(".toml") else PROJECT / "exports" / f"{name}.toml"
                 chosen[name] = check.check_file(file, schema, judge)
             elif options.export:
                 wanted = contract.source.topic
@@ -169,7 +169,7 @@ def _contracts(options: DemoOptions, sources: dict[str, Source], judge: Judge) -
             raise CommandFailed("EXP-CONTRACT", str(bad)) from None
     if not chosen:
         hint = "Name one with --export, for instance the path of your own contract"
-        raise CommandFailed("DEMO-EXPORT", f"no contract in exports/ reads {', '.join(sources)}", hint)
+        raise CommandFailed("DEMO-EXPORT", f"no contract in project/exports/ reads {', '.join(sources)}", hint)
     return chosen
 
 
@@ -217,7 +217,7 @@ def _export(output: Output, target: ExportTarget, contract: Contract, job_option
         output.print(
             f"No window had ended by {record.as_of:%Y-%m-%d %H:%M} UTC. Is --as-of late enough? If the events are older,"
         )
-        output.print("does the schema say which field is their time, like `lakeferry:time` in topics/sales_orders.avsc?")
+        output.print("does the schema say which field is their time, like `lakeferry:time` in project/topics/sales_orders.avsc?")
     return record
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import attrs
 
-from config.deployments.deployment_file import DEFAULT_STAGE
+from config.project import DEFAULT_STAGE
 from lakeferry.deployment import cdk, node
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext
@@ -72,8 +72,8 @@ def until(poll: Callable[[], Any], message: str, seconds: float = _PATIENCE_SECO
 
 #: What the commands need of a checkout. `make setup` has installed the rest, which is linked.
 _PARTS: Final = (
-    "app.py", "cdk.json", "config", "deployments", "exports", "flink", "glue_jobs", "lakeferry", "lambdas", "package-lock.json",
-    "package.json", "simulators", "stacks", "topics",
+    "app.py", "cdk.json", "config", "glue_jobs", "lakeferry", "lambdas", "package-lock.json",
+    "package.json", "project", "simulators", "stacks",
 )  # fmt: skip
 _LINKS: Final = (".venv", ".venv-aws", ".jars", "build", "node_modules")
 _COMMAND_SECONDS: Final = 1500.0
@@ -101,7 +101,7 @@ class Project:
 
     @property
     def file(self) -> Path:
-        return self.root / "deployments" / f"{self.stage}.toml"
+        return self.root / "project" / "deployments" / f"{self.stage}.toml"
 
     def show(self, words: str, *more: str, stdin: str = "", ends: int | None = 0) -> str:
         """Run a command and return standard output and standard error together, as a terminal shows them.

@@ -36,7 +36,7 @@ _TOPICS: Final = {"stock_trades", "stock_trades_with_totals"}
 #: The log of the CDK, which each rehearsal writes first, and everything else in the folder of a rehearsal.
 _LOG: Final = "cdk.log"
 _ABOUT_PROJECT: Final = """\
-Commands there read {project}, a copy of this clone. Its deployments/{stage}.toml is what is deployed, with the changes
+Commands there read {project}, a copy of this clone. Its project/deployments/{stage}.toml is what is deployed, with the changes
 of the checks. To deploy a stage of your own into the same simulators, put its file and its contracts there.
 `status` reports a run of the export that failed: a check made it fail."""
 _WRITTEN: Final = (_LOG, "project", "deployments", "printed.json", "report.html", "environment.sh")
@@ -139,7 +139,7 @@ def _load_rehearsable(stage: str) -> LoadedDeployment:
     if contracts != [exports.EXPORT]:
         problems.append(f"its exports are {', '.join(contracts) or 'none'}, not {exports.EXPORT}")
     if problems:
-        raise CommandFailed("REHEARSAL-FILE", f"deployments/{stage}.toml can't be rehearsed: {'; '.join(problems)}")
+        raise CommandFailed("REHEARSAL-FILE", f"project/deployments/{stage}.toml can't be rehearsed: {'; '.join(problems)}")
     return plan
 
 

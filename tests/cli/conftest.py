@@ -25,7 +25,7 @@ def clone(tmp_path_factory) -> Clone:
     """Copy the project, so that a demo doesn't write into the developer's checkout. The copy shares the installed packages."""
     root = tmp_path_factory.mktemp("clone")
     copy_project(root)
-    shipped.restore(root)
+    shipped.restore(root / "project")
     return Clone(root)
 
 

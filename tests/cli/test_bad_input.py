@@ -39,7 +39,7 @@ DEMO = {
     "a topic of which nothing is known": (
         ("--events", "events.jsonl", "--topic", "things"),
         "DEMO-SCHEMA",
-        "topics/ has no schema of things",
+        "project/topics/ has no schema of things",
     ),
     "a schema that is none": (
         ("--events", "events.jsonl", "--topic", "x", "--schema", "events.jsonl"),
@@ -156,8 +156,8 @@ def test_a_missing_contract_or_schema_is_reported(words, code):
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (2, code)
     assert "Errno" not in document["message"]
-    assert ("with --schema FILE. topics/ has: " in document["hint"]) == (code == "EXP-SCHEMA")
-    assert ("the name of one in exports/: " in document["hint"]) == (code == "EXP-CONTRACT")
+    assert ("with --schema FILE. project/topics/ has: " in document["hint"]) == (code == "EXP-SCHEMA")
+    assert ("the name of one in project/exports/: " in document["hint"]) == (code == "EXP-CONTRACT")
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_exports_are_listed():
     answer = lakeferry("export", "list", "--json")
     document = json.loads(answer.stdout)
     names = [each["name"] for each in document["exports"]]
-    assert sorted([*names, *document["broken"]]) == sorted(path.stem for path in (ROOT / "exports").glob("*.toml"))
+    assert sorted([*names, *document["broken"]]) == sorted(path.stem for path in (ROOT / "project" / "exports").glob("*.toml"))
     assert {*shipped.EXPORTS} <= {*names}
     assert answer.exit_code == 0
     people = lakeferry("export", "list")
@@ -210,6 +210,6 @@ def test_what_a_flink_statement_copies_from_tagged_fields_needs_a_treatment(file
     document = json.loads(answer.stdout)
     assert (answer.exit_code, document["code"]) == (2, "EXP-CONTRACT")
     for name in ("userid", "gender"):
-        source = f"flink/store_orders_flat/create.sql computes it from store_orders.customer.{name}"
+        source = f"project/flink/store_orders_flat/create.sql computes it from store_orders.customer.{name}"
         assert f"{name} contains personal data ({name}: {source}, which is personal)" in document["message"]
     assert "status contains" not in document["message"]

@@ -12,6 +12,7 @@ from promises import promised
 
 from config.deployments import deployment_file
 from config.exports.check import NOT_JUDGED
+from config.project import ROOT
 from lakeferry.rehearsal.harness import talk
 
 MINE = ("--owner", "sales team", "--recipients", "sales@corp.test", "--engineers", "on-call@corp.test")
@@ -21,15 +22,17 @@ MINE = ("--owner", "sales team", "--recipients", "sales@corp.test", "--engineers
 def project(clone):
     """The session's clone without answers of another test. Its deployment files are restored afterwards."""
     (clone.root / ".lakeferry" / "answers.json").unlink(missing_ok=True)
-    kept = {file: file.read_bytes() for file in (clone.root / "deployments").glob("*.toml")}
+    kept = {file: file.read_bytes() for file in (clone.root / "project" / "deployments").glob("*.toml")}
     yield clone
-    for file in (clone.root / "deployments").glob("*.toml"):
+    for file in (clone.root / "project" / "deployments").glob("*.toml"):
         file.write_bytes(kept[file]) if file in kept else file.unlink()
     (clone.root / ".lakeferry" / "answers.json").unlink(missing_ok=True)
 
 
 def plan_of(project, stage):
-    return deployment_file.load(project.root / "deployments" / f"{stage}.toml", project.root, judge=NOT_JUDGED).deployment
+    return deployment_file.load(
+        project.root / "project" / "deployments" / f"{stage}.toml", project.root / "project", judge=NOT_JUDGED
+    ).deployment
 
 
 def test_a_new_stage_has_a_file_that_passes_every_check(project):
@@ -37,7 +40,7 @@ def test_a_new_stage_has_a_file_that_passes_every_check(project):
     result = project.run("init", "--stage", "test", *MINE, "--snowflake", "myorg-sales", "--json")
     assert result.code == 0, result.err
     assert result.document.keys() == promised("init")
-    assert (result.document["file"], result.document["written"]) == ("deployments/test.toml", True)
+    assert (result.document["file"], result.document["written"]) == ("project/deployments/test.toml", True)
     made = plan_of(project, "test")
     assert (made.prefix, made.identity.owner, made.snowflake.account) == ("lakeferry-test", "sales team", "myorg-sales")
     assert [topic.name for topic in made.topics] == ["stock_trades", "stock_trades_with_totals"]
@@ -53,7 +56,7 @@ def test_a_new_stage_has_a_file_that_passes_every_check(project):
 
 def test_the_file_has_comments_and_names_its_schema(project):
     project.run("init", "--stage", "test", "--yes")
-    text = (project.root / "deployments" / "test.toml").read_text()
+    text = (project.root / "project" / "deployments" / "test.toml").read_text()
     assert text.startswith("#:schema ../docs/reference/deployment.schema.json\n")
     assert "lakeferry secrets set confluent" in text
 
@@ -113,18 +116,18 @@ def test_invalid_answers_are_reported_together_and_nothing_is_written(project, c
     result = project.run("init", *(() if "--stage" in words else ("--stage", "test")), *words, "--json")
     assert (result.code, result.document["code"]) == (2, "INIT-ANSWER")
     assert message in result.document["message"]
-    assert not (project.root / "deployments" / "test.toml").exists()
+    assert not (project.root / "project" / "deployments" / "test.toml").exists()
 
 
 def test_a_topic_without_a_schema_is_refused_by_the_checks_of_every_deployment(project):
     result = project.run("init", "--stage", "test", "--topics", "unheard_of", "--json")
     assert (result.code, result.document["code"]) == (2, "DEPLOYMENT-FILE")
     assert "unheard_of has no schema" in result.document["message"]
-    assert not (project.root / "deployments" / "test.toml").exists()
+    assert not (project.root / "project" / "deployments" / "test.toml").exists()
 
 
 def test_an_existing_file_is_not_overwritten_without_consent(project):
-    file = project.root / "deployments" / "dev.toml"
+    file = project.root / "project" / "deployments" / "dev.toml"
     before = file.read_text()
     result = project.run("init", *MINE, "--json")
     assert (result.code, result.document["code"]) == (2, "INIT-EXISTS")
@@ -133,7 +136,7 @@ def test_an_existing_file_is_not_overwritten_without_consent(project):
 
 
 def test_a_change_leaves_the_rest_of_the_file_as_it_was(project):
-    file = project.root / "deployments" / "dev.toml"
+    file = project.root / "project" / "deployments" / "dev.toml"
     before = file.read_text().splitlines()
     assert project.run("init", *MINE, "--yes").code == 0
     after = file.read_text().splitlines()
@@ -149,7 +152,7 @@ def test_with_yes_the_difference_and_dropped_exports_are_shown(project):
     result = project.run("init", "--stage", "dev", "--topics", "sales_orders", "--yes")
     assert result.code == 0, result.err
     assert "-[[exports]]" in result.out
-    assert "! exports would be removed from deployments/dev.toml: daily_trades" in result.err
+    assert "! exports would be removed from project/deployments/dev.toml: daily_trades" in result.err
 
 
 def test_the_same_answers_again_write_nothing(project):
@@ -162,7 +165,7 @@ def test_the_same_answers_again_write_nothing(project):
 def test_topics_that_the_file_has_stay_as_they_are(project, topics):
     words = ("init", "--stage", "test", "--topics", topics, *MINE, "--yes")
     assert project.run(*words).code == 0
-    file = project.root / "deployments" / "test.toml"
+    file = project.root / "project" / "deployments" / "test.toml"
     file.write_text(before := file.read_text().replace("partitions = 6", "partitions = 12"))
     again = project.run(*words, "--json")
     assert (again.code, again.document["written"], file.read_text()) == (0, False, before)
@@ -171,7 +174,7 @@ def test_topics_that_the_file_has_stay_as_they_are(project, topics):
 def test_a_topic_is_added_and_removed_without_a_change_of_the_others(project):
     words = ("init", "--stage", "test", *MINE, "--yes")
     assert project.run(*words, "--topics", "sales_orders").code == 0
-    file = project.root / "deployments" / "test.toml"
+    file = project.root / "project" / "deployments" / "test.toml"
     one = file.read_text().replace("partitions = 6", "partitions = 12").replace("first_day = 202", "first_day = 201")
     file.write_text(one)
     result = project.run(*words, "--topics", "sales_orders,store_orders", "--json")
@@ -185,7 +188,7 @@ def test_a_topic_is_added_and_removed_without_a_change_of_the_others(project):
 def test_the_example_keeps_its_comment_when_another_topic_is_removed(project):
     words = ("init", "--stage", "test", *MINE, "--yes")
     assert project.run(*words, "--topics", "example").code == 0
-    before = (file := project.root / "deployments" / "test.toml").read_text()
+    before = (file := project.root / "project" / "deployments" / "test.toml").read_text()
     assert project.run(*words, "--topics", "stock_trades,stock_trades_with_totals,sales_orders").code == 0
     assert project.run(*words, "--topics", "example").code == 0
     assert file.read_text() == before
@@ -220,8 +223,8 @@ def test_defaults_that_are_answers_for_another_stage_are_named(project):
 @pytest.fixture
 def deliveries(project):
     """A topic's schema, without a contract that reads it."""
-    file = project.root / "topics" / "deliveries.avsc"
-    shutil.copy(project.root / "topics" / "sales_orders.avsc", file)
+    file = project.root / "project" / "topics" / "deliveries.avsc"
+    shutil.copy(project.root / "project" / "topics" / "sales_orders.avsc", file)
     yield file
     file.unlink()
 
@@ -235,19 +238,19 @@ def test_answers_that_the_file_does_not_need_yet_are_named(project, existing):
     result = project.run("init", "--stage", "test", *words, "--yes")
     assert result.code == 0, result.err
     assert plan_of(project, "test").exports == []
-    for part in ("06:30", "Asia/Tokyo", "anna@corp.test", "No contract in exports/ reads deliveries", "add-an-export.md"):
+    for part in ("06:30", "Asia/Tokyo", "anna@corp.test", "No contract in project/exports/ reads deliveries", "add-an-export.md"):
         assert part in result.err
     assert "not used" not in project.run("init", "--stage", "next", "--topics", "sales_orders", "--yes").err
 
 
 def test_a_contract_with_mistakes_is_left_out_and_named(project):
-    file = project.root / "exports" / "half_written.toml"
+    file = project.root / "project" / "exports" / "half_written.toml"
     file.write_text('name = "half_written"')
     result = project.run("init", "--stage", "test", "--yes")
     listed = project.run("export", "list", "--json")
     file.unlink()
     assert (result.code, listed.code) == (0, 0), result.err
-    assert "exports/half_written.toml was left out, because it has mistakes" in result.err
+    assert "project/exports/half_written.toml was left out, because it has mistakes" in result.err
     assert listed.document["broken"] == ["half_written"]
 
 
@@ -272,7 +275,7 @@ def test_example_addresses_are_reported(project):
 
 
 def test_a_file_with_mistakes_is_not_changed(project):
-    file = project.root / "deployments" / "dev.toml"
+    file = project.root / "project" / "deployments" / "dev.toml"
     file.write_text(file.read_text().replace('zone = "', 'zoen = "'))
     before = file.read_text()
     result = project.run("init", *MINE, "--yes", "--json")
@@ -289,9 +292,9 @@ def test_outside_of_a_clone_the_hint_names_the_clone(project, tmp_path):
 
 
 def test_a_folder_without_the_files_of_a_clone_is_refused(tmp_path):
-    shutil.copytree(deployment_file.ROOT / "lakeferry", tmp_path / "lakeferry")
-    for part in ("deployments", "exports", "glue_jobs", "lambdas"):
-        shutil.copytree(deployment_file.ROOT / part, tmp_path / part)
+    shutil.copytree(ROOT / "lakeferry", tmp_path / "lakeferry")
+    for part in ("config", "glue_jobs", "lambdas", "project"):
+        shutil.copytree(ROOT / part, tmp_path / part)
     result = Clone(tmp_path).run("init", "--json")
     assert (result.code, result.document["code"]) == (3, "NO-CLONE")
 
@@ -318,7 +321,7 @@ def test_on_a_terminal_questions_are_asked_with_defaults_and_wrong_answers_again
         "15 7,15 * * ? *",
     )
     assert "is not an AWS region with Glue" in shown
-    assert "there is no topics/unheard_of.avsc: the Avro schema of the topic" in shown
+    assert "there is no project/topics/unheard_of.avsc: the Avro schema of the topic" in shown
 
 
 @pytest.mark.parametrize(("answer", "owner"), [("no", "data-platform team"), ("yes", "sales team")])

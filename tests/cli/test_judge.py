@@ -18,7 +18,7 @@ from lakeferry.__main__ import app
 from lakeferry.local import judge as judges
 from lakeferry.local.judge import NotReady, SparkJudge
 
-SCHEMA = topic_schema.load(ROOT / "topics" / "stock_trades.avsc", "stock_trades")
+SCHEMA = topic_schema.load(ROOT / "project" / "topics" / "stock_trades.avsc", "stock_trades")
 CONTRACT = analysable(contracts.load("daily_trades"))
 
 
@@ -80,7 +80,7 @@ def test_a_folder_that_can_not_be_written_costs_only_time(tmp_path):
 
 @pytest.mark.usefixtures("without_java")
 def test_a_command_without_java_says_what_to_do(tmp_path, monkeypatch):
-    text = (ROOT / "exports" / "daily_trades.toml").read_text()
+    text = (ROOT / "project" / "exports" / "daily_trades.toml").read_text()
     (tmp_path / "mine.toml").write_text(f'{text}\n[[filter]]\nwhere = "quantity > 7654321"\nreason = "no answer is kept"\n')
     monkeypatch.chdir(tmp_path)
     answer = CliRunner().invoke(app, ["export", "check", "mine.toml"])
@@ -91,7 +91,7 @@ def test_a_command_without_java_says_what_to_do(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_deployment_with_an_expression_that_spark_refuses_is_refused(tmp_path):
     for folder in ("deployments", "exports", "flink", "topics"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+        shutil.copytree(ROOT / "project" / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     shipped.restore(tmp_path)
     contract = tmp_path / "exports" / "daily_trades.toml"
     contract.write_text(f'{contract.read_text()}\n[[filter]]\nwhere = "quantity::int > 1"\nreason = "the case at hand"\n')

@@ -20,9 +20,9 @@ STAGE = "large"
 
 @pytest.fixture(scope="module")
 def operator(clone):
-    file = clone.root / "deployments" / f"{STAGE}.toml"
-    file.write_text(large_deployment.write(clone.root))
-    plan = deployment_file.load(file, clone.root, judge=NOT_JUDGED)
+    file = clone.root / "project" / "deployments" / f"{STAGE}.toml"
+    file.write_text(large_deployment.write(clone.root / "project"))
+    plan = deployment_file.load(file, clone.root / "project", judge=NOT_JUDGED)
     account, region = plan.deployment.snowflake.account, plan.deployment.aws.region
     with (
         environments.open_environment(account, time.time() - 3600, region=region, flink=False) as opened,

@@ -1,4 +1,4 @@
-"""Each file in deployments/ is deployed and destroyed with the commands that users call.
+"""Each file in project/deployments/ is deployed and destroyed with the commands that users call.
 
 The rehearsal does so for dev.toml. The tests of a file depend on each other: each continues where the previous one ended.
 """
@@ -104,7 +104,7 @@ def test_records_become_tables_and_status_reports_no_problem(operator):
 
 def test_a_protected_deployment_is_destroyed_after_its_protection_is_removed(operator):
     """Only what the file keeps remains."""
-    prefix, file = operator.ctx.deployment.prefix, operator.clone.root / "deployments" / f"{operator.ctx.stage}.toml"
+    prefix, file = operator.ctx.deployment.prefix, operator.clone.root / "project" / "deployments" / f"{operator.ctx.stage}.toml"
     refused = operator.call("destroy", "--confirm", operator.ctx.stage, code=7).document
     assert refused["code"] == "DESTROY-PROTECTED"
     file.write_text(file.read_text().replace("deletion_protection = true", "deletion_protection = false"))

@@ -10,8 +10,8 @@ import pytest
 from policies import Reader, allowed
 
 from config.deployments import deployment_file
-from config.deployments.sources import ROOT
 from config.exports.check import NOT_JUDGED
+from config.project import PROJECT
 from lakeferry.deployment.stacks import Stack
 from lakeferry.plan import cost, refusals
 from lakeferry.plan.difference import Comparison
@@ -32,7 +32,7 @@ snowflake_table = "STOCK_TRADES_WITH_TOTALS"
 @pytest.fixture(scope="module")
 def without_flink(tmp_path_factory):
     """Return dev without its statement, and without the topic that it writes."""
-    text = (ROOT / "deployments" / "dev.toml").read_text()
+    text = (PROJECT / "deployments" / "dev.toml").read_text()
     for part in (STATEMENT, WRITTEN):
         assert part in text
         text = text.replace(part, "", 1)

@@ -38,7 +38,7 @@ def start(tmp_path, **context):
 def test_a_bad_file_is_reported_with_exit_code_2_and_nothing_is_created(tmp_path):
     done = start(tmp_path, stage="nope")
     assert done.returncode == 2
-    assert "deployments/nope.toml: 1 mistake" in done.stderr
+    assert "project/deployments/nope.toml: 1 mistake" in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.rglob("*.template.json")) == []
 

@@ -148,7 +148,7 @@ def test_the_zip_has_the_imports_of_the_script_and_fixed_timestamps():
     assert {
         "glue_jobs/export.py",
         "config/exports/contract.py",
-        "exports/daily_trades.toml",
+        "project/exports/daily_trades.toml",
         "attrs/__init__.py",
         "cattrs/__init__.py",
     } <= set(names)

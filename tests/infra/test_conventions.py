@@ -12,8 +12,8 @@ import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from config.deployments import deployment_file, validation
-from config.deployments.sources import ROOT
 from config.exports.check import NOT_JUDGED
+from config.project import PROJECT
 
 BOUNDARY = "arn:aws:iam::111122223333:policy/team/boundary"
 KEYS = f"""[aws]
@@ -26,7 +26,7 @@ bootstrap_qualifier = "teamdata1"
 @pytest.fixture(scope="module", params=["dev", "prod"])
 def strict(request, tmp_path_factory):
     """Return a shipped deployment with the keys of a strict organization, and without budget and dashboard."""
-    text = (ROOT / "deployments" / f"{request.param}.toml").read_text().replace("[aws]\n", KEYS, 1)
+    text = (PROJECT / "deployments" / f"{request.param}.toml").read_text().replace("[aws]\n", KEYS, 1)
     text = text.replace("[alerts]\n", "[alerts]\nbudget = false\ndashboard = false\n", 1)
     plan = deployment_file.parse(text, name="strict.toml", judge=NOT_JUDGED)
     made = assembly_kit.synthesise(plan, tmp_path_factory.mktemp(f"strict-{request.param}"))
@@ -86,7 +86,7 @@ def test_nothing_else_changes(strict, assemblies):
 
 
 def deployment(region, alerts=""):
-    text = (ROOT / "deployments" / "dev.toml").read_text().replace("eu-west-1", region)
+    text = (PROJECT / "deployments" / "dev.toml").read_text().replace("eu-west-1", region)
     return deployment_file.parse(text.replace("[alerts]\n", f"[alerts]\n{alerts}\n"), name="x", judge=NOT_JUDGED).deployment
 
 
@@ -111,7 +111,7 @@ def test_a_region_is_without_budgets_only_as_long_as_cloudformation_has_none():
 
 def test_a_region_without_budgets_is_synthesised_with_its_alarms(tmp_path):
     region = "eu-north-1"
-    text = (ROOT / "deployments" / "dev.toml").read_text().replace("eu-west-1", region)
+    text = (PROJECT / "deployments" / "dev.toml").read_text().replace("eu-west-1", region)
     made = assembly_kit.synthesise(deployment_file.parse(text, name="north.toml", judge=NOT_JUDGED), tmp_path)
     assert not made.failure
     assert types(made) & {"AWS::Budgets::Budget"} == set()
@@ -154,7 +154,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("table", "line", "key", "words"), REFUSED)
 def test_a_value_that_aws_would_refuse_is_refused_in_the_file(table, line, key, words):
-    text = (ROOT / "deployments" / "dev.toml").read_text().replace("eu-west-1", "eu-north-1")
+    text = (PROJECT / "deployments" / "dev.toml").read_text().replace("eu-west-1", "eu-north-1")
     text = text.replace(f"[{table}]\n", f"[{table}]\n{line}\n", 1)
     with pytest.raises(deployment_file.BadFile) as raised:
         deployment_file.parse(text, name="x", judge=NOT_JUDGED)

@@ -41,7 +41,7 @@ def test_assets_have_no_secret():
 
 
 def test_the_apps_files_have_no_secret():
-    for name in ("deployments", "stacks", "flink", "topics", "exports"):
+    for name in ("config", "project", "stacks"):
         assert [one for one in leaks(ROOT / name) if not any(word in one for word in _EXPECTED)] == []
     for file in ("cdk.json", "package.json", "app.py"):
         assert not list(find_secrets((ROOT / file).read_text()))

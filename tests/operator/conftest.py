@@ -63,7 +63,7 @@ def broken(stand_ins):
 
 @pytest.fixture(scope="module")
 def dev(stand_ins):
-    """The context of deployments/dev.toml in these stand-ins."""
+    """The context of project/deployments/dev.toml in these stand-ins."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAKEFERRY_CONFLUENT_URL", stand_ins.cloud.url)
         patch.setenv("LAKEFERRY_SNOWFLAKE_URL", stand_ins.snow.url)

@@ -1,4 +1,4 @@
-"""`lakeferry inventory`, `destroy` and `status` as users call them, for the deployment of deployments/dev.toml."""
+"""`lakeferry inventory`, `destroy` and `status` as users call them, for the deployment of project/deployments/dev.toml."""
 
 from __future__ import annotations
 

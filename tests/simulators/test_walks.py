@@ -32,7 +32,7 @@ def walk(folder, vendor):
     script = "\n".join(re.findall(r"^```bash\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE))
     for port in ("4566", "8090", "8091"):
         script = script.replace(port, free_port())
-    present = {".venv", ".venv-aws", "simulators", "topics"}
+    present = {".venv", ".venv-aws", "project", "simulators"}
     for name in present:
         (folder / name).symlink_to(ROOT / name)
     # Whatever happens, nothing that it started stays.

@@ -114,16 +114,16 @@ def of_measure(findings):
 @pytest.mark.parametrize("name", ["weekly_sales", "weekly_sales_by_region", "daily_trades"])
 def test_shipped_contracts_pass(judge, name):
     topic = "stock_trades" if name == "daily_trades" else "sales_orders"
-    schema = topic_schema.load(ROOT / "topics" / f"{topic}.avsc", topic)
-    assert check.check_file(ROOT / "exports" / f"{name}.toml", schema, judge).name == name
+    schema = topic_schema.load(ROOT / "project" / "topics" / f"{topic}.avsc", topic)
+    assert check.check_file(ROOT / "project" / "exports" / f"{name}.toml", schema, judge).name == name
 
 
 def test_a_contract_in_exports_has_the_name_of_its_file(judge, tmp_path):
     (tmp_path / "exports").mkdir()
     copy, elsewhere = tmp_path / "exports" / "daily_volume.toml", tmp_path / "daily_volume.toml"
     for file in (copy, elsewhere):
-        file.write_text((ROOT / "exports" / "daily_trades.toml").read_text())
-    schema = topic_schema.load(ROOT / "topics" / "stock_trades.avsc", "stock_trades")
+        file.write_text((ROOT / "project" / "exports" / "daily_trades.toml").read_text())
+    schema = topic_schema.load(ROOT / "project" / "topics" / "stock_trades.avsc", "stock_trades")
     assert check.check_file(elsewhere, schema, judge) == contracts.load(str(elsewhere))
     for read in (lambda: check.check_file(copy, schema, judge), lambda: contracts.load(str(copy))):
         with pytest.raises(BadFile, match=r"daily_trades is not the name of the file. Set name = \"daily_volume\""):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from datetime import date
-from importlib import resources
 
 import attrs
 import pytest
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from config.exports import contracts
 from config.exports.contract import Contract
 from config.exports.contract_rules import fits
+from config.project import PROJECT
 from config.toml_model import BadFile
 
 #: A small valid contract. Tests replace a line, or append one.
@@ -82,7 +82,7 @@ def test_the_base_is_valid():
 
 @pytest.mark.parametrize("name", shipped.EXPORTS)
 def test_shipped_contracts_are_valid(name):
-    text = resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    text = (PROJECT / "exports" / f"{name}.toml").read_text(encoding="utf-8")
     assert contracts.load(name) == contracts.parse(text, name=name)
     assert contracts.load(name).name == name
 
@@ -348,7 +348,7 @@ def test_a_contract_is_found_by_name_or_path(tmp_path):
     file = tmp_path / "own.toml"
     file.write_text(BASE)
     assert contracts.load(str(file)).name == "sales"
-    with pytest.raises(BadFile, match=r"no export of this name. exports/ has: .*daily_trades, "):
+    with pytest.raises(BadFile, match=r"no export of this name. project/exports/ has: .*daily_trades, "):
         contracts.load("unheard_of")
     with pytest.raises(BadFile, match=r"cannot be read: .*No such file"):
         contracts.load(str(tmp_path / "none.toml"))

@@ -24,8 +24,9 @@ from config.deployments.rules import (
     topics_have_one_writer,
     write_modes_match_cleanup_policies,
 )
-from config.deployments.sources import ROOT, Sources
+from config.deployments.sources import Sources
 from config.exports.check import NOT_JUDGED
+from config.project import PROJECT, ROOT
 from config.toml_model import BadFile
 from config.toml_schema import json_schema
 
@@ -37,9 +38,9 @@ def root(tmp_path_factory):
     """A project with the shipped files and two more exports: one of months, and one of a topic that Flink creates."""
     folder = tmp_path_factory.mktemp("project")
     for name in ("exports", "topics", "flink"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     shutil.copy(ROOT / "cdk.json", folder)
-    daily = (ROOT / "exports" / "daily_trades.toml").read_text()
+    daily = (PROJECT / "exports" / "daily_trades.toml").read_text()
     for export, changes in {
         "monthly_trades": {'every = "day"': 'every = "month"', "restate_for_days = 3": "restate_for_days = 14"},
         "daily_totals": {'topic = "stock_trades"': 'topic = "stock_trades_with_totals"'},
@@ -68,7 +69,7 @@ def also(statement):
     return STATEMENT, f'{STATEMENT}\n\n[[statements]]\nname = "{statement}"'
 
 
-def mistakes(text, root=ROOT):
+def mistakes(text, root=PROJECT):
     """Return the messages by key."""
     with pytest.raises(BadFile) as bad:
         deployment_file.parse(text, name="dev.toml", root=root, judge=NOT_JUDGED)
@@ -171,7 +172,7 @@ WRONG = {
     "data from a schema that isn't there": (
         (('datagen = "STOCK_TRADES"', 'datagen = "schema"'), ('name = "stock_trades"', 'name = "bare"')),
         "topics[0].datagen",
-        "topics/bare.avsc",
+        "project/topics/bare.avsc",
     ),
     "a write mode that can't be": (
         (("snapshots_days = 7", 'snapshots_days = 7\nwrite_mode = "UPSERT"'),),
@@ -269,7 +270,7 @@ WRONG = {
     "a topic with another name than its statement's table": (
         (('name = "stock_trades_with_totals"\nstatement', 'name = "totals"\nstatement'),),
         "topics[1].name",
-        "totals must be stock_trades_with_totals, the table that flink/stock_trades_with_totals/create.sql creates",
+        "totals must be stock_trades_with_totals, the table that project/flink/stock_trades_with_totals/create.sql creates",
     ),
     "two topics of one statement": (
         (("[[statements]]", '[[topics]]\nname = "totals"\nstatement = "stock_trades_with_totals"\n\n[[statements]]'),),
@@ -484,7 +485,7 @@ def test_data_may_be_generated_from_a_schema_that_exists():
 
 def test_mistakes_of_an_export_are_reported_with_their_own_lines():
     found = mistakes(changed(('datagen = "STOCK', 'schema = "topics/store_orders.avsc"\ndatagen = "STOCK')))
-    assert re.search(r"exports/daily_trades\.toml, line \d+, column\[\d+\]", found["exports[0].contract"])
+    assert re.search(r"project/exports/daily_trades\.toml, line \d+, column\[\d+\]", found["exports[0].contract"])
 
 
 @pytest.mark.parametrize(
@@ -524,7 +525,7 @@ def test_the_partitions_of_a_topic_are_those_of_its_statement_or_of_the_file(tmp
 
 
 def test_a_topic_may_have_any_name_where_the_table_of_its_statement_can_not_be_read(tmp_path):
-    shutil.copytree(ROOT / "flink", tmp_path / "flink")
+    shutil.copytree(PROJECT / "flink", tmp_path / "flink")
     file = tmp_path / "flink" / "stock_trades_with_totals" / "create.sql"
     file.write_text(file.read_text().replace("CREATE TABLE", "CREATE /* odd */ TABLE"))
     deployment = deployment_file.parse(DEV, name="x", judge=NOT_JUDGED).deployment
@@ -592,7 +593,7 @@ def test_nearly_every_random_secret_is_found():
 
 
 def test_names_in_shipped_files_are_not_taken_for_secrets():
-    for file in (ROOT / "deployments").glob("*.toml"):
+    for file in (PROJECT / "deployments").glob("*.toml"):
         assert not list(secret_patterns.find_secrets(file.read_text(), names_only=True))
 
 
@@ -650,7 +651,7 @@ def _count(text, rules):
     ("mode", "expected_message"), [("upsert", "Tableflow writes in mode UPSERT"), ("retract", "which Tableflow refuses")]
 )
 def test_a_table_that_appends_needs_a_statement_that_appends(tmp_path, mode, expected_message):
-    shutil.copytree(ROOT / "flink", tmp_path / "flink")
+    shutil.copytree(PROJECT / "flink", tmp_path / "flink")
     file = tmp_path / "flink" / "stock_trades_with_totals" / "create.sql"
     file.write_text(file.read_text().replace("'changelog.mode' = 'append'", f"'changelog.mode' = '{mode}'"))
     deployment = deployment_file.parse(DEV, name="x", judge=NOT_JUDGED).deployment
@@ -666,7 +667,7 @@ def test_a_table_that_appends_needs_a_statement_that_appends(tmp_path, mode, exp
 def test_files_must_be_kept_longer_than_windows_are_published_again(tmp_path):
     """Otherwise each run would publish a window again because its files are deleted."""
     for folder in ("topics", "flink", "exports"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
+        shutil.copytree(PROJECT / folder, tmp_path / folder)
     contract = tmp_path / "exports" / "daily_trades.toml"
     contract.write_text(contract.read_text().replace("restate_for_days = 3", "restate_for_days = 90"))
     kept = 'contract = "daily_trades"\nkeep_days = {}'
@@ -705,7 +706,7 @@ def test_an_export_of_a_topic_that_flink_fills_with_tagged_fields_needs_treatmen
     fields = [{"name": name, "type": ["null", "string"]} for name in ("userid", "gender", "status")]
     derived = {"type": "record", "name": "store_orders_flat_value", "fields": fields}
     (folder / "topics" / "store_orders_flat.avsc").write_text(json.dumps(derived))
-    daily = (ROOT / "exports" / "daily_trades.toml").read_text()
+    daily = (PROJECT / "exports" / "daily_trades.toml").read_text()
     text = (
         daily[: daily.index("[[column]]")]
         .replace("daily_trades", "daily_flat_orders")
@@ -754,11 +755,11 @@ def test_a_schedule_with_one_run_for_each_window_is_refused(every, expression, s
 
     export = loaded.deployment.exports[0]
     deployment = attrs.evolve(loaded.deployment, exports=[attrs.evolve(export, cron=expression)])
-    found = list(exports_run_again_for_each_window(deployment, Changed(ROOT, NOT_JUDGED)))
+    found = list(exports_run_again_for_each_window(deployment, Changed(PROJECT, NOT_JUDGED)))
     if suggested is None:
         assert found == []
         return
     ((key, message),) = found
     assert (key, f'"{suggested}"' in message) == ("exports[0].cron", True)
     better = attrs.evolve(deployment, exports=[attrs.evolve(export, cron=suggested)])
-    assert list(exports_run_again_for_each_window(better, Changed(ROOT, NOT_JUDGED))) == []
+    assert list(exports_run_again_for_each_window(better, Changed(PROJECT, NOT_JUDGED))) == []

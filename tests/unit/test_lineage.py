@@ -10,12 +10,13 @@ import pytest
 
 from config.deployments import lineage
 from config.deployments.flink_origins import with_origins
-from config.deployments.sources import ROOT, Sources
+from config.deployments.sources import Sources
 from config.exports import check, topic_schema
 from config.exports.check import NOT_JUDGED
+from config.project import PROJECT
 from config.toml_model import BadFile
 
-SOURCES = {topic: topic_schema.load(ROOT / "topics" / f"{topic}.avsc", topic) for topic in ("store_orders", "stock_trades")}
+SOURCES = {topic: topic_schema.load(PROJECT / "topics" / f"{topic}.avsc", topic) for topic in ("store_orders", "stock_trades")}
 ORDERS, TRADES = "store_orders", "stock_trades"
 
 
@@ -168,7 +169,7 @@ FLAT = avro(
 def project(root: Path, **statements: str) -> Sources:
     """Return the shipped topics and statements, and these besides."""
     for name in ("topics", "flink"):
-        shutil.copytree(ROOT / name, root / name)
+        shutil.copytree(PROJECT / name, root / name)
     for name, text in statements.items():
         (root / "flink" / name).mkdir()
         (root / "flink" / name / "create.sql").write_text(text)
@@ -183,7 +184,7 @@ def personal(schema: dict, topic: str, sources: Sources) -> dict[str, str]:
 
 def test_what_the_shipped_statement_copies_from_tagged_fields_is_personal(tmp_path):
     found = personal(FLAT, "store_orders_flat", project(tmp_path))
-    file = "flink/store_orders_flat/create.sql"
+    file = "project/flink/store_orders_flat/create.sql"
     assert {name: found[name] for name in ("registertime", "userid", "regionid", "gender")} == {
         name: f"{file} computes it from store_orders.customer.{name}, which is personal"
         for name in ("registertime", "userid", "regionid", "gender")
@@ -208,7 +209,7 @@ def test_personal_fields_are_followed_through_topics_without_a_schema_file(tmp_p
         third="CREATE TABLE third AS SELECT a AS x, s AS y FROM second",
     )
     assert personal(avro("third", "x", "y"), "third", sources) == {
-        "x": "flink/third/create.sql computes it from second.a, which is personal"
+        "x": "project/flink/third/create.sql computes it from second.a, which is personal"
     }
 
 
@@ -307,7 +308,7 @@ def test_a_contract_over_the_shipped_flat_orders_needs_treatments(tmp_path):
     with pytest.raises(BadFile) as bad:
         check.check_file(contract, schema, check.NOT_JUDGED)
     assert [problem.key for problem in bad.value.problems] == ["column[1]", "column[2]"]
-    assert "userid contains personal data (userid: flink/store_orders_flat/create.sql computes it from " in str(bad.value)
+    assert "userid contains personal data (userid: project/flink/store_orders_flat/create.sql computes it from " in str(bad.value)
     treated = CONTRACT.replace('title = "User"', 'title = "U"\npersonal = { treatment = "hash", kind = "id" }')
     treated = treated.replace('title = "Gender"', 'title = "G"\npersonal = { treatment = "drop" }')
     contract.write_text(treated)

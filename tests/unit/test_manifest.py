@@ -20,7 +20,7 @@ from glue_jobs.delivery.counts import PartitionReport, ReadCounts, reconcile
 from glue_jobs.delivery.manifest import Accepted, CheckResult, Fence, Manifest, WindowResult
 from glue_jobs.delivery.verify import FileStats
 
-SHIPPED = ROOT / "exports" / "weekly_sales.toml"
+SHIPPED = ROOT / "project" / "exports" / "weekly_sales.toml"
 NOW = datetime(2026, 11, 16, 6, 15, tzinfo=UTC)
 
 

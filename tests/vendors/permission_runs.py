@@ -55,7 +55,7 @@ def _fill(aws: EmbeddedAws) -> None:
     boto3.client("secretsmanager").create_secret(Name="lakeferry/pseudonyms", SecretString=key)
     where = {"glue.skip-name-validation": "true", "s3.endpoint": aws.url, "s3.region": aws.region}
     flow = Tableflow(GlueCatalog("lake", client=None, **where), TableLocation("tableflow", cluster_id="lkc-00demo"))
-    sales, trades = (load_topic(ROOT / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
+    sales, trades = (load_topic(ROOT / "project" / "topics" / f"{name}.avsc") for name in ("sales_orders", "stock_trades"))
     orders = generators.sales_orders(generators.SalesMix(orders=200), seed=1, start=_START, end=_END)
     flow.materialise(sales, orders, commits=1)
     flow.materialise(trades, generators.stock_trades(200, seed=1, start=_DAY, end=_END), commits=1)

@@ -204,15 +204,15 @@ def test_a_pool_that_goes_takes_its_statements_down(built, org):
     assert built.flink.get(f"{built.path}/ctas")["status"]["phase"] == "FAILED"
 
 
-@pytest.mark.parametrize("name", sorted(each.name for each in (ROOT / "flink").iterdir()))
+@pytest.mark.parametrize("name", sorted(each.name for each in (ROOT / "project" / "flink").iterdir()))
 def test_shipped_statements_run_on_paper_too(built, name):
     """Without a worker their tables and schemas are made, so that everything around them can be tried."""
-    schema = json.loads((ROOT / "topics" / "store_orders.avsc").read_text())
+    schema = json.loads((ROOT / "project" / "topics" / "store_orders.avsc").read_text())
     built.kafka.post(built.topics, {"topic_name": "store_orders"}, 201)
     client = built.org.schemas(built.environment, built.runner)
     client.post("/subjects/store_orders-value/versions", {"schema": json.dumps(schema)}, 200)
-    made = built.run("create", (ROOT / "flink" / name / "create.sql").read_text())
+    made = built.run("create", (ROOT / "project" / "flink" / name / "create.sql").read_text())
     assert made["status"]["phase"] == "RUNNING", made["status"]
     assert client.get(f"/subjects/{name}-value/versions") == [1]
-    assert built.run("undo", (ROOT / "flink" / name / "undo.sql").read_text())["status"]["phase"] == "COMPLETED"
+    assert built.run("undo", (ROOT / "project" / "flink" / name / "undo.sql").read_text())["status"]["phase"] == "COMPLETED"
     client.get(f"/subjects/{name}-value/versions", 404)

@@ -22,7 +22,7 @@ START = 1_793_610_000
 
 
 def shipped(name):
-    return (ROOT / "flink" / name / "create.sql").read_text()
+    return (ROOT / "project" / "flink" / name / "create.sql").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_aggregate_and_its_window(built, minutes):
 
 
 def test_orders_flat_and_each_once(built):
-    schema = json.loads((ROOT / "topics" / "store_orders.avsc").read_text())
+    schema = json.loads((ROOT / "project" / "topics" / "store_orders.avsc").read_text())
     schema = json.loads(re.sub(r'"arg\.properties"', '"arg"', json.dumps(schema)))
     built.kafka.post(built.topics, {"topic_name": "store_orders"}, 201)
     built.org.cloud.advance(60)

@@ -38,7 +38,7 @@ def column_type(avro):
     return str(table_schema(topic_of(("x", avro)), "DEFAULT").find_field("x")).split(": ", 1)[1].removeprefix("x: ")
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "topics").glob("*.avsc")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted((ROOT / "project" / "topics").glob("*.avsc")), ids=lambda file: file.stem)
 def test_shipped_topics_are_valid_avro_and_every_field_is_explained(file):
     schema = json.loads(file.read_text("utf-8"))
     fastavro.parse_schema(schema)
