@@ -80,7 +80,7 @@ def test_the_schema_is_valid():
 
 @pytest.mark.parametrize("name", shipped.EXPORTS)
 def test_shipped_contracts_are_valid_by_the_schema(name):
-    text = resources.files("exports").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    text = (PROJECT / "exports" / f"{name}.toml").read_text(encoding="utf-8")
     assert keys_from_schema(tomllib.loads(text)) == set()
 
 
