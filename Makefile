@@ -39,12 +39,12 @@ test-functions: setup
 	@$(BIN)/uv venv --quiet --clear --python $(LAMBDA_PYTHON) build/env-functions
 	@$(BIN)/uv pip install --quiet --python build/env-functions/bin/python --require-hashes --requirement lambdas/requirements.txt
 	@$(BIN)/uv pip install --quiet --python build/env-functions/bin/python --constraint requirements.txt $(FUNCTION_TEST_PACKAGES)
-	@PYTHONPATH=.:tests build/env-functions/bin/python -m pytest --confcutdir=tests/unit -p no:cacheprovider $(FUNCTION_TESTS)
+	@PYTHONPATH=. build/env-functions/bin/python -m pytest --confcutdir=tests/unit -p no:cacheprovider $(FUNCTION_TESTS)
 
 # The tests of the simulators themselves: needed where simulators/ or a pin changes.
 test-simulators:
 	@$(BOOTSTRAP) flink
-	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m 'simulators and not deep' tests/simulators
+	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder -m 'simulators and not deep' simulators/tests
 
 # What `make test` leaves out for its time: the rehearsal, tests that start Java for themselves, and cases that were not drawn.
 test-slow:

@@ -10,7 +10,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import repository_rules as rules
+
+from tests.support import repository_rules as rules
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]

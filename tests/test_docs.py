@@ -11,10 +11,8 @@ import tomllib
 from pathlib import Path
 
 import attrs
-import docs_reader
 import duckdb
 import pytest
-import shipped
 from jsonschema import Draft202012Validator
 
 from config.deployments.deployment_file import NOT_JUDGED
@@ -35,6 +33,7 @@ from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake_fields
 from simulators.data.events import read_json_lines
 from simulators.tableflow.topic import Topic
+from tests.support import docs_reader, shipped
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("exports", "glue_jobs", "lakeferry", "simulators")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import docs_commands
 import pytest
 
 from lakeferry.__main__ import app
+from tests.support import docs_commands
 
 ROOT = Path(__file__).resolve().parents[1]
 MAKEFILE = ROOT / "Makefile"

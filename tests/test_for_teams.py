@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-import team_files
 
 from glue_jobs import contract
 from lakeferry.__main__ import app
+from tests.support import team_files
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = team_files.all_of(ROOT)

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from shipped import ROOT
+
+from tests.support.shipped import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(580)]
 

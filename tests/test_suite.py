@@ -41,12 +41,12 @@ def ran(tmp_path_factory):
     """Return pytest's output for planted tests, with the suite's settings and with interrupts ignored."""
     root = tmp_path_factory.mktemp("suite")
     (root / "test_planted.py").write_text(PLANTED)
-    shutil.copy(ROOT / "tests" / "conftest.py", root / "conftest.py")
+    shutil.copy(ROOT / "conftest.py", root / "conftest.py")
     own = ["-p", "no:cacheprovider", "--timeout", "2", "-c", ROOT / "pyproject.toml", "--rootdir", root, root]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *own],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=120,

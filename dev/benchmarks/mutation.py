@@ -40,8 +40,8 @@ from dev.benchmarks.mutation_operators import Change, change, options
 from dev.benchmarks.mutation_tests import SELECTIONS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-RESULTS: Final = ROOT / "benchmarks" / "results"
-EQUIVALENTS: Final = ROOT / "benchmarks" / "mutation_equivalents.toml"
+RESULTS: Final = ROOT / "dev" / "benchmarks" / "results"
+EQUIVALENTS: Final = ROOT / "dev" / "benchmarks" / "mutation_equivalents.toml"
 _BUILD: Final = ROOT / "build" / "mutation"
 _TREE: Final = _BUILD / "tree"
 KILLED, SURVIVED, GONE, EQUIVALENT, WAITING = "killed", "survived", "gone", "equivalent", "waiting"
@@ -235,7 +235,7 @@ def _run_tests(selection: str, limit: int) -> None:
         os.chdir(_TREE)
         os.environ["PYTHONPATH"] = str(_TREE)
         sys.path[:] = [str(_TREE), *(entry for entry in sys.path if entry not in ("", str(ROOT)))]
-        for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
+        for name in [name for name in sys.modules if name.startswith("dev.benchmarks")]:
             del sys.modules[name]
         import pytest  # noqa: PLC0415
 

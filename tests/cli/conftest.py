@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-import shipped
-from canary import Canary
-from command import Clone
 
 from lakeferry.output import Output
 from lakeferry.rehearsal.harness import copy_project
+from tests.support import shipped
+from tests.support.canary import Canary
+from tests.support.command import Clone
 
 
 @pytest.fixture(scope="session", autouse=True)

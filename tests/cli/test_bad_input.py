@@ -6,12 +6,12 @@ import json
 import shutil
 
 import pytest
-import shipped
-from lake import ROOT, column, contract, topic_of
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
 from lakeferry.local import target
+from tests.support import shipped
+from tests.support.lake import ROOT, column, contract, topic_of
 
 SCHEMA = json.dumps(topic_of(("n", "int")).schema)
 GOOD = '{"id": "a", "at": "2024-03-04T00:00:00Z", "n": 1}\n'

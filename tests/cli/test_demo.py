@@ -14,12 +14,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import shipped
-from docs_reader import fences
-from lake import AS_OF, MONDAY, ROOT, WEEK, column, contract, topic_of
-from promises import promised
 
 from lakeferry.local import spark as local_spark
+from tests.support import shipped
+from tests.support.docs_reader import fences
+from tests.support.lake import AS_OF, MONDAY, ROOT, WEEK, column, contract, topic_of
+from tests.support.promises import promised
 
 TOPIC = topic_of(("who", "string"), ("n", "int"))
 CONTRACT = contract(

@@ -10,8 +10,6 @@ import sys
 import attrs
 import pytest
 import typer
-from lake import ROOT, column, contract, topic_of
-from promises import leaf, promised
 from typer.testing import CliRunner
 
 from dev.docs.command_line import leaves
@@ -21,6 +19,8 @@ from lakeferry.cli import app as frame
 from lakeferry.errors import CommandFailed
 from lakeferry.local import query, target
 from lakeferry.local.query import TableflowKey
+from tests.support.lake import ROOT, column, contract, topic_of
+from tests.support.promises import leaf, promised
 
 CONTRACT = contract(column("id"), column("n", "integer"))
 SHARED = ("--json", "--quiet", "--verbose", "--no-color")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from lake import ROOT
-from promises import promised
 from typer.testing import CliRunner
 
 from lakeferry import errors
 from lakeferry.__main__ import app
+from tests.support.lake import ROOT
+from tests.support.promises import promised
 
 
 def explain(*words):

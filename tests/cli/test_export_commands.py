@@ -9,9 +9,6 @@ from contextlib import contextmanager
 
 import boto3
 import pytest
-from command import naming
-from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
-from promises import promised
 from typer.testing import CliRunner
 
 from glue_jobs import errors
@@ -20,6 +17,9 @@ from lakeferry.errors import CommandFailed
 from lakeferry.local import export
 from lakeferry.output import Output
 from simulators.core.faults import FaultClient
+from tests.support.command import naming
+from tests.support.lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
+from tests.support.promises import promised
 
 TOPIC = topic_of(("n", "int"))
 CONTRACT = contract(column("id"), column("n", "integer"))

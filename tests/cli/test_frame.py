@@ -12,7 +12,6 @@ from typing import Annotated
 import pytest
 import typer
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
-from lake import ROOT
 from typer.testing import CliRunner
 
 from glue_jobs.errors import Blocked
@@ -23,6 +22,7 @@ from lakeferry.errors import CommandFailed
 from lambdas.shared import errors
 from lambdas.shared.errors import NotFound
 from lambdas.shared.redaction import Secret
+from tests.support.lake import ROOT
 
 KEY = Secret("cflt-a-secret-that-nobody-may-see")
 planted = frame.command_group()

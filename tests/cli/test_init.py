@@ -7,13 +7,13 @@ import shutil
 from datetime import UTC, datetime
 
 import pytest
-from command import Clone
-from promises import promised
 
 from config.deployments import deployment_file
 from config.exports.check import NOT_JUDGED
 from config.project import ROOT
 from lakeferry.rehearsal.harness import talk
+from tests.support.command import Clone
+from tests.support.promises import promised
 
 MINE = ("--owner", "sales team", "--recipients", "sales@corp.test", "--engineers", "on-call@corp.test")
 

@@ -6,8 +6,6 @@ import shutil
 
 import attrs
 import pytest
-import shipped
-from lake import ROOT
 from typer.testing import CliRunner
 
 from config.deployments import deployment_file
@@ -17,6 +15,8 @@ from config.exports.check import NOT_JUDGED
 from lakeferry.__main__ import app
 from lakeferry.local import judge as judges
 from lakeferry.local.judge import NotReady, SparkJudge
+from tests.support import shipped
+from tests.support.lake import ROOT
 
 SCHEMA = topic_schema.load(ROOT / "project" / "topics" / "stock_trades.avsc", "stock_trades")
 CONTRACT = analysable(contracts.load("daily_trades"))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 
-import large_deployment
 import pytest
-from deployment_kit import Operator, bootstrap
 
 from config.deployments import deployment_file
 from config.exports.check import NOT_JUDGED
 from lakeferry.deployment.context import Addresses, DeploymentContext
 from lakeferry.local import target
 from lakeferry.rehearsal import environments
+from tests.support import large_deployment
+from tests.support.deployment_kit import Operator, bootstrap
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(5400)]
 STAGE = "large"

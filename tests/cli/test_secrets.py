@@ -8,11 +8,8 @@ from pathlib import Path
 
 import boto3
 import pytest
-import shipped
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from lake import ROOT
-from promises import promised
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
@@ -31,6 +28,9 @@ from simulators.aws.server import EmbeddedAws
 from simulators.confluent.server import ConfluentCloud
 from simulators.core import control
 from simulators.snowflake.server import Snowflake
+from tests.support import shipped
+from tests.support.lake import ROOT
+from tests.support.promises import promised
 
 DEV = shipped.load("dev").deployment
 CLOUD_KEY, DEPLOYER = DEV.confluent.cloud_key_secret, DEV.snowflake.key_secret

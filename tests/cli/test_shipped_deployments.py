@@ -11,10 +11,6 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-import shipped
-from deployment_kit import Operator, bootstrap
-from promises import promised
-from waiting import PATIENCE, until
 
 from lakeferry import inventory
 from lakeferry.deployment.context import Addresses, DeploymentContext
@@ -22,6 +18,10 @@ from lakeferry.inventory import Verdict
 from lakeferry.local import target
 from lakeferry.rehearsal import environments
 from simulators.data import generators
+from tests.support import shipped
+from tests.support.deployment_kit import Operator, bootstrap
+from tests.support.promises import promised
+from tests.support.waiting import PATIENCE, until
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(2400)]
 _WEEK = {"start": datetime(2026, 11, 9, tzinfo=UTC), "end": datetime(2026, 11, 16, tzinfo=UTC)}

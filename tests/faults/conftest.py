@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from canary import Canary
 
 from simulators.core.faults import FaultClient
+from tests.support.canary import Canary
 
 
 @pytest.fixture

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import resource
 
-import job_process
 import pytest
-from lake import AS_OF
-from things import LINES, TOPIC, events, files_of, uploads_of
-from waiting import PATIENCE
+
+from tests.support import job_process
+from tests.support.lake import AS_OF
+from tests.support.things import LINES, TOPIC, events, files_of, uploads_of
+from tests.support.waiting import PATIENCE
 
 KILOBYTE = 1 << 10
 

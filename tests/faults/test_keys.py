@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import boto3
 import pytest
-from job_process import await_held
-from lake import AS_OF, KEY
-from things import LINES, TOPIC, ended, events
-from waiting import PATIENCE
 
 from glue_jobs.errors import ExportError
+from tests.support.job_process import await_held
+from tests.support.lake import AS_OF, KEY
+from tests.support.things import LINES, TOPIC, ended, events
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
-import job_process
 import pytest
-from lake import AS_OF, WEEK
-from things import LINES, LONG_TEXT, TOPIC, counts, events, files_of, uploads_of
+
+from tests.support import job_process
+from tests.support.lake import AS_OF, WEEK
+from tests.support.things import LINES, LONG_TEXT, TOPIC, counts, events, files_of, uploads_of
 
 LONG = ("things", LINES, [*events(14, text=LONG_TEXT)])
 KEPT = ("counts", counts(), [*events(30)])

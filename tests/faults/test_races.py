@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from job_process import await_held
-from lake import AS_OF, MONDAY, WEEK
-from things import LINES, TOPIC, counts, ended, events, files_of, uploads_of
-from waiting import PATIENCE
+
+from tests.support.job_process import await_held
+from tests.support.lake import AS_OF, MONDAY, WEEK
+from tests.support.things import LINES, TOPIC, counts, ended, events, files_of, uploads_of
+from tests.support.waiting import PATIENCE
 
 A_WEEK = timedelta(days=7)
 

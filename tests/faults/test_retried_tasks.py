@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 
-import job_process
 import pytest
-from lake import AS_OF, WEEK
-from things import LINES, LONG_TEXT, TOPIC, events, files_of, uploads_of
+
+from tests.support import job_process
+from tests.support.lake import AS_OF, WEEK
+from tests.support.things import LINES, LONG_TEXT, TOPIC, events, files_of, uploads_of
 
 #: An error in response to the task's last call, the upload of its part (the first part is the driver's). The part is uploaded,
 #: and the client doesn't retry such an error.

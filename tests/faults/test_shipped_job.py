@@ -8,12 +8,12 @@ import json
 from datetime import timedelta
 
 import pytest
-from glue_kit import findings, run_in_glue
-from job_process import start
-from lake import AS_OF, MONDAY, column, contract, topic_of
 
 from glue_jobs import arguments, probe, runs
 from lakeferry.local.spark import GLUE_VERSION
+from tests.support.glue_kit import findings, run_in_glue
+from tests.support.job_process import start
+from tests.support.lake import AS_OF, MONDAY, column, contract, topic_of
 
 pytestmark = [
     pytest.mark.slow,

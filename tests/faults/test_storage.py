@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from job_process import await_held
-from lake import AS_OF, WEEK
-from things import LINES, TOPIC, counts, ended, events, files_of, uploads_of
-from waiting import PATIENCE
 
 from glue_jobs.errors import ExportError
+from tests.support.job_process import await_held
+from tests.support.lake import AS_OF, WEEK
+from tests.support.things import LINES, TOPIC, counts, ended, events, files_of, uploads_of
+from tests.support.waiting import PATIENCE
 
 _numbers = itertools.count(1)
 

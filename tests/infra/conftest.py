@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import assembly_kit
 import pytest
-import shipped
+
+from tests.support import assembly_kit, shipped
 
 
 @pytest.fixture(scope="session")

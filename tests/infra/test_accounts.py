@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 
-import assembly_kit
 import attrs
 import pytest
-from policies import Reader, allowed
 
 from config.deployments import deployment_file
 from config.exports.check import NOT_JUDGED
@@ -18,6 +16,8 @@ from lakeferry.plan.difference import Comparison
 from lakeferry.plan.templates import SynthesizedStack
 from lambdas import contract
 from stacks.confluent.access import KEYS, accounts_with_work
+from tests.support import assembly_kit
+from tests.support.policies import Reader, allowed
 
 STATEMENT = '[[statements]]\nname = "stock_trades_with_totals"\n'
 WRITTEN = """[[topics]]

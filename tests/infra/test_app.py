@@ -13,12 +13,12 @@ from pathlib import Path
 
 import aws_cdk
 import pytest
-from assembly_kit import CONTEXT, ROOT
 from aws_cdk import Annotations, App, Stack
 
 import app
 from lakeferry.deployment.cdk import Cdk
 from lakeferry.deployment.context import DeploymentContext, load_deployment
+from tests.support.assembly_kit import CONTEXT, ROOT
 
 #: The command with which CDK starts the app.
 SHIPPED = json.loads((ROOT / "cdk.json").read_text())["app"]

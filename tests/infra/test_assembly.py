@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-import shipped
-from assembly_kit import synthesise
 
 from lakeferry.health import aws
 from lakeferry.plan import templates
+from tests.support import shipped
+from tests.support.assembly_kit import synthesise
 
 
 @pytest.mark.slow

@@ -15,13 +15,13 @@ from typing import get_args, get_type_hints
 import attrs
 import boto3
 import pytest
-from assembly_kit import ROOT
 
 from config.deployments.model import Aws
 from dev import audit, sbom
 from glue_jobs.contract import NOT_SHIPPED
 from lambdas import contract
 from stacks import assets
+from tests.support.assembly_kit import ROOT
 
 HANDLERS = [contract.CUSTOM_RESOURCE, contract.CLEANUP, contract.ROTATE, contract.NOTIFY, contract.WATCH]
 #: Lambda's limit is 250 MB, and a cold start reads all of it.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import assembly_kit  # noqa: F401  (finds Node for CDK)
 import pytest
-import shipped
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 from constructs import Construct
@@ -15,6 +13,10 @@ from stacks.constructs.cleanup import CleanupOnDestroy
 from stacks.constructs.rotation import KeyRotation
 from stacks.constructs.secrets import StackSecrets
 from stacks.constructs.vendor import VendorProvider
+from tests.support import (
+    assembly_kit,  # noqa: F401  (finds Node for CDK)
+    shipped,
+)
 
 
 @pytest.fixture(scope="module")

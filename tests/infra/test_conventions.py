@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 
-import assembly_kit
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from config.deployments import deployment_file, validation
 from config.exports.check import NOT_JUDGED
 from config.project import PROJECT
+from tests.support import assembly_kit
 
 BOUNDARY = "arn:aws:iam::111122223333:policy/team/boundary"
 KEYS = f"""[aws]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import json
 
-import assembly_kit
 import attrs
 import pytest
-from policies import ACCOUNT, Reader
-from resource_environment import ManualClock
-from waiting import until
 
 from glue_jobs.pseudonyms import fetch_key
 from glue_jobs.store import Services
 from lambdas.custom_resources.cleanup import Cleaner
 from lambdas.shared.clock import Deadline
+from tests.support import assembly_kit
+from tests.support.policies import ACCOUNT, Reader
+from tests.support.resource_environment import ManualClock
+from tests.support.waiting import until
 
 #: As CloudFormation names a secret.
 KEPT = "SecretsPseudonymKey9A190727-AbCdEf123456"

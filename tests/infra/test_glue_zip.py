@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import shipped
-from assembly_kit import ROOT
 
 from stacks import assets
+from tests.support import shipped
+from tests.support.assembly_kit import ROOT
 
 LOCK = Path(__file__).with_name("glue_5_1.txt")
 
@@ -71,8 +71,9 @@ def test_the_script_finds_its_contracts_and_tells_its_version(glue, tmp_path):
 
 
 REPORT = f"""
-sys.path.append({str(ROOT / "tests/unit")!r})
-import jinja2, markupsafe, samples
+sys.path.append({str(ROOT)!r})
+from tests.support import samples
+import jinja2, markupsafe
 from glue_jobs.delivery import report
 for module in (report, jinja2, markupsafe):
     assert ".zip" in module.__file__, module.__file__

@@ -13,10 +13,7 @@ from types import MappingProxyType
 
 import attrs
 import boto3
-import large_deployment
 import pytest
-from assembly_kit import synthesise
-from policies import ACCOUNT, Reader
 
 from config.deployments import deployment_file
 from config.exports.check import NOT_JUDGED
@@ -27,6 +24,9 @@ from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.monitoring import checks
 from lambdas.shared import deployment as settings
 from lambdas.snowflake.properties import USAGE
+from tests.support import large_deployment
+from tests.support.assembly_kit import synthesise
+from tests.support.policies import ACCOUNT, Reader
 
 _numbers = itertools.count(1)
 #: Ids and addresses that users need.

@@ -17,9 +17,6 @@ from types import SimpleNamespace
 
 import attrs
 import pytest
-from assembly_kit import ROOT
-from policies import ACCOUNT, Reader
-from resource_environment import Invocations, MemorySecrets, Resource
 
 from lambdas import contract
 from lambdas.custom_resources import registry, request
@@ -27,6 +24,9 @@ from lambdas.custom_resources.registry import RESOURCE_TYPES, ResourceType
 from lambdas.shared import errors
 from lambdas.shared.errors import BadProperties, Transient
 from lambdas.shared.properties import RESERVED, parse, prop
+from tests.support.assembly_kit import ROOT
+from tests.support.policies import ACCOUNT, Reader
+from tests.support.resource_environment import Invocations, MemorySecrets, Resource
 
 KEPT = Path(__file__).parent / "golden"
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import attrs
 import pytest
-from policies import ACCOUNT, Grant, Reader, allowed
+
+from tests.support.policies import ACCOUNT, Grant, Reader, allowed
 
 GOLDEN = Path(__file__).parent / "golden"
 #: Actions that no role may perform, tested beside the granted ones.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-import assembly_kit
 import attrs
 import pytest
-import shipped
-from policies import Reader
 
 from config.deployments import validation
+from tests.support import assembly_kit, shipped
+from tests.support.policies import Reader
 
 #: Properties that are names, by type. CloudFormation names resources without one.
 NAMES = {

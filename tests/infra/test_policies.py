@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 
 import attrs
-import findings
 import pytest
+
+from tests.support import findings
 
 
 def test_no_policy_allows_too_much(assembly):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import assembly_kit
-import shipped
+from tests.support import assembly_kit, shipped
 
 
 def test_the_same_file_gives_the_same_templates(assemblies, tmp_path_factory):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-import assembly_kit
 import pytest
-import shipped
 from aws_cdk import Stack, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
+
+from tests.support import assembly_kit, shipped
 
 
 def test_nothing_is_found(assembly):

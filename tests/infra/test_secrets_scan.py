@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from assembly_kit import ROOT
 
 from config.deployments.secret_patterns import find_secrets
 from stacks import assets
+from tests.support.assembly_kit import ROOT
 
 #: Made-up values with the form of real secrets.
 PLANTED = {

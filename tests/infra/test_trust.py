@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import policies
 import pytest
-from policies import ACCOUNT, Reader
+
+from tests.support import policies
+from tests.support.policies import ACCOUNT, Reader
 
 #: The conditions under which services may assume each role.
 SERVICES = {"lambda.amazonaws.com", "states.amazonaws.com", "glue.amazonaws.com", "scheduler.amazonaws.com"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from policies import Reader
+from tests.support.policies import Reader
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "trust.md"
 _ROW = re.compile(r"^\| `([\w.]+)` \| `(sts:\w+)` \| `(<[\w.]+>)` \| (?:`(<[\w.]+>)`|none: .*) \|$", re.MULTILINE)

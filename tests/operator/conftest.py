@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import shipped
-from handshake_environment import Deployed, connected_stand_ins
-from resource_environment import START
-from stand_ins import Planter, Stacks, StandIns
 
 from lakeferry.deployment import context
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
@@ -14,6 +10,10 @@ from simulators.aws.server import EmbeddedAws
 from simulators.confluent.server import ConfluentCloud
 from simulators.core.faults import FaultClient
 from simulators.snowflake.server import Snowflake
+from tests.support import shipped
+from tests.support.handshake_environment import Deployed, connected_stand_ins
+from tests.support.resource_environment import START
+from tests.support.stand_ins import Planter, Stacks, StandIns
 
 
 @pytest.fixture(scope="module")

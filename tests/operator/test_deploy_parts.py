@@ -11,7 +11,6 @@ import attrs
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from leftovers import QUEUE
 
 from lakeferry.deploy import checks, failure_causes, run, summary
 from lakeferry.deploy import waiting as waiting_for
@@ -26,6 +25,7 @@ from lakeferry.output import Output
 from lakeferry.plan import build, cost, render
 from lakeferry.plan.difference import Action
 from lambdas import contract
+from tests.support.leftovers import QUEUE
 
 HANDLE = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
 

@@ -8,10 +8,6 @@ import attrs
 import boto3
 import pytest
 from botocore.exceptions import WaiterError
-from leftovers import LEDGER, QUEUE, plant_at_vendors, plant_in_aws
-from resource_environment import ManualClock
-from stand_ins import Planter, Stacks, show_bodies
-from waiting import PATIENCE, until
 
 from lakeferry import inventory
 from lakeferry.cli import destroy as destroy_command
@@ -19,6 +15,10 @@ from lakeferry.errors import KEPT_BACK, STOPPED, WRONG_INPUT, CommandFailed
 from lakeferry.inventory import AWS, CONFLUENT, Verdict, destroy
 from lakeferry.output import Output
 from lambdas.snowflake import sql
+from tests.support.leftovers import LEDGER, QUEUE, plant_at_vendors, plant_in_aws
+from tests.support.resource_environment import ManualClock
+from tests.support.stand_ins import Planter, Stacks, show_bodies
+from tests.support.waiting import PATIENCE, until
 
 
 def run(ctx):

@@ -9,9 +9,6 @@ from contextlib import contextmanager
 import attrs
 import boto3
 import pytest
-from leftovers import QUEUE
-from promises import promised
-from stand_ins import Stacks
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
@@ -21,6 +18,9 @@ from lakeferry.health.model import Result
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair, sql
+from tests.support.leftovers import QUEUE
+from tests.support.promises import promised
+from tests.support.stand_ins import Stacks
 
 
 def of(checks):

@@ -8,8 +8,6 @@ import attrs
 import boto3
 import pytest
 import requests
-from leftovers import LEDGER, QUEUE
-from stand_ins import Planter
 
 from lakeferry.deploy.run import to_repair, verify_repair
 from lakeferry.errors import KEPT_BACK, CommandFailed
@@ -18,6 +16,8 @@ from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
 from lakeferry.output import Output
 from lambdas.custom_resources import registry, request
 from lambdas.snowflake import sql
+from tests.support.leftovers import LEDGER, QUEUE
+from tests.support.stand_ins import Planter
 
 
 @attrs.define

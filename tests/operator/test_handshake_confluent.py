@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import handshake_breaks as breaks
 import pytest
-from handshake_breaks import FOREIGN, lacks
-from handshake_environment import TOPIC, all_checks, assert_named, problems_of
 
 from lakeferry.health import confluent_to_aws as hops
 from lakeferry.health.model import Result
 from lambdas.shared.errors import LakeferryError
+from tests.support import handshake_breaks as breaks
+from tests.support.handshake_breaks import FOREIGN, lacks
+from tests.support.handshake_environment import TOPIC, all_checks, assert_named, problems_of
 
 #: What is broken, the check that names it, and what its texts contain.
 BREAKS = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import handshake_breaks as breaks
 import pytest
-from handshake_breaks import FOREIGN, lacks
-from handshake_environment import all_checks, assert_named, problems_of
 
 from lakeferry.health import snowflake_to_aws as hops
 from lakeferry.health.model import Result
 from lambdas.snowflake import keypair
+from tests.support import handshake_breaks as breaks
+from tests.support.handshake_breaks import FOREIGN, lacks
+from tests.support.handshake_environment import all_checks, assert_named, problems_of
 
 BREAKS = {
     "another external id in the trust of the volume": (

@@ -8,7 +8,6 @@ import attrs
 import boto3
 import pytest
 import requests
-from leftovers import LEDGER
 
 from lakeferry import inventory
 from lakeferry.cli import destroy as destroy_command
@@ -18,6 +17,7 @@ from lakeferry.health import drift
 from lakeferry.inventory import AWS, CONFLUENT, Verdict, forget
 from lakeferry.output import Output
 from lambdas.shared.errors import LakeferryError
+from tests.support.leftovers import LEDGER
 
 ENVIRONMENT = "lf1:environment:Environment:0"
 

@@ -7,13 +7,13 @@ import json
 import attrs
 import boto3
 import pytest
-from leftovers import LEDGER, QUEUE, SUFFIX, plant_at_vendors, plant_in_aws, tagged
-from stand_ins import Planter, Stacks, show_bodies
 
 from lakeferry import inventory
 from lakeferry.inventory import AWS, CONFLUENT, ORPHAN, SNOWFLAKE, Verdict, aws_listing
 from lambdas.snowflake import sql
 from simulators.core.faults import FaultClient
+from tests.support.leftovers import LEDGER, QUEUE, SUFFIX, plant_at_vendors, plant_in_aws, tagged
+from tests.support.stand_ins import Planter, Stacks, show_bodies
 
 
 def named(ctx, *verdicts):

@@ -7,13 +7,13 @@ import urllib.request
 
 import boto3
 import pytest
-from leftovers import QUEUE
-from promises import promised
-from stand_ins import Planter, Stacks
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
 from lambdas import contract
+from tests.support.leftovers import QUEUE
+from tests.support.promises import promised
+from tests.support.stand_ins import Planter, Stacks
 
 
 def call(*words):

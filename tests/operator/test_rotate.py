@@ -5,7 +5,6 @@ from __future__ import annotations
 import attrs
 import boto3
 import pytest
-from resource_environment import ManualClock
 
 from lakeferry.credentials import rotating_secrets, rotation
 from lakeferry.credentials.rotating_secrets import RotatingSecret
@@ -16,6 +15,7 @@ from lambdas import contract
 from lambdas.rotation.versions import PENDING
 from lambdas.shared.secrets import CURRENT
 from simulators.core.faults import FaultClient
+from tests.support.resource_environment import ManualClock
 
 FUNCTION = Function("rotation", "/aws/lambda/rotation")
 

@@ -10,14 +10,7 @@ from datetime import UTC, datetime, timedelta
 import attrs
 import boto3
 import pytest
-from aws_clients import policy
 from botocore.exceptions import ClientError
-from docs_reader import fences
-from handshake_environment import TOPIC
-from lake import ROOT
-from leftovers import plant_in_aws
-from resource_environment import ManualClock
-from stand_ins import Stacks
 
 from lakeferry import inventory
 from lakeferry.credentials import rotating_secrets, rotation
@@ -38,6 +31,13 @@ from lambdas.monitoring.measurements import Connection, TableflowTables
 from lambdas.monitoring.settings import Monitored, MonitoredExport, MonitoredTable
 from lambdas.rotation.versions import DAY
 from lambdas.shared.errors import LakeferryError
+from tests.support.aws_clients import policy
+from tests.support.docs_reader import fences
+from tests.support.handshake_environment import TOPIC
+from tests.support.lake import ROOT
+from tests.support.leftovers import plant_in_aws
+from tests.support.resource_environment import ManualClock
+from tests.support.stand_ins import Stacks
 
 STALE_HOURS = 12.0
 EXPORT = MonitoredExport("daily_trades", "", "15 1 * * ? *", "America/New_York", 6)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-import shipped
 
 from dev.benchmarks import faults as benchmark
 from lakeferry.output import Output
 from lakeferry.rehearsal import faults, run
 from simulators.core.faults import read_rules
+from tests.support import shipped
 
 CALLS = {"AWS": 1500, "Confluent": 250, "Snowflake": 80}
 

@@ -12,13 +12,13 @@ import subprocess
 import sys
 
 import pytest
-import shipped
-from lake import ROOT
-from promises import promised
 
 from lakeferry.errors import CommandFailed
 from lakeferry.rehearsal import report, run
 from lakeferry.rehearsal.harness import Check, CheckFailed, Phase, require
+from tests.support import shipped
+from tests.support.lake import ROOT
+from tests.support.promises import promised
 
 PAGE = ROOT / "docs" / "tutorial" / "in-your-own-accounts.md"
 BEGIN, END = "<!-- transcript -->\n", "<!-- end of transcript -->\n"

@@ -6,11 +6,11 @@ import json
 from decimal import Decimal
 
 import pytest
-from lake import MONDAY, column, contract, topic_of
 
 from config.exports.contracts import parse
 from glue_jobs import additivity
 from glue_jobs.errors import BadInput
+from tests.support.lake import MONDAY, column, contract, topic_of
 
 DEGREES = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
 THINGS = topic_of(("name", "string"), ("pieces", "int"), ("degrees", DEGREES))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 import pytest
-from lake import MONDAY, column, contract, topic_of
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from glue_jobs.errors import StorageProblem
+from tests.support.lake import MONDAY, column, contract, topic_of
 
 VISITS = topic_of(("who", ["null", "string"], None), ("region", ["null", "string"], None), ("spent", "int"))
 COLUMNS = [

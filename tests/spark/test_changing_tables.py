@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import attrs
 import pytest
-from lake import AS_OF, MONDAY, column, contract, topic_of
 
 from glue_jobs.source import pin
 from glue_jobs.store import connect
+from tests.support.lake import AS_OF, MONDAY, column, contract, topic_of
 
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]

@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import attrs
 import pytest
-from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
 from simulators.core.faults import FaultClient
 from simulators.tableflow.kafka import partition_of
+from tests.support.lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
 from simulators.tableflow.kafka import partition_of
+from tests.support.lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
 THINGS = topic_of(("n", "int"), ("other", {"type": "long", "logicalType": "timestamp-micros"}))
 LINES = [column("id"), column("n", "integer")]

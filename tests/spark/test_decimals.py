@@ -9,7 +9,6 @@ import attrs
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from lake import MONDAY, column, contract, topic_of
 from pyspark.sql.functions import expr
 from pyspark.sql.types import DecimalType, StructField, StructType
 
@@ -19,6 +18,7 @@ from glue_jobs import columns, errors, session
 from glue_jobs.analyse import analyse, require_sound
 from glue_jobs.decimals import why_inexact
 from glue_jobs.expressions import nodes_of
+from tests.support.lake import MONDAY, column, contract, topic_of
 
 #: Enough digits for each result of two decimals. Spark has 38.
 EXACT = Context(prec=120)

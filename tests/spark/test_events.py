@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 import attrs
 import pyarrow as pa
 import pytest
-from lake import AS_OF, MONDAY, column, contract, topic_of
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from config.exports import contracts
@@ -20,6 +19,7 @@ from glue_jobs.errors import SourceProblem
 from glue_jobs.rows import ExportQuery
 from glue_jobs.source import NEVER, pin, with_appended_at
 from glue_jobs.store import connect
+from tests.support.lake import AS_OF, MONDAY, column, contract, topic_of
 
 THINGS = topic_of(("n", "int"))
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-micros"}

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from lake import ROOT
+
+from tests.support.lake import ROOT
 
 pytestmark = pytest.mark.slow
 SECRET = "ada.lovelace@example.org"

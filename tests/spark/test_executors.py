@@ -12,11 +12,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from lake import AS_OF, MONDAY, column, contract, topic_of
 
 from glue_jobs.contract import SPARK_SETTINGS
 from simulators.core.faults import FaultClient
 from stacks.assets import glue_zip
+from tests.support.lake import AS_OF, MONDAY, column, contract, topic_of
 
 pytestmark = [pytest.mark.cluster(only=True), pytest.mark.slow]
 TEXTS = topic_of(("text", "string"))

@@ -6,11 +6,11 @@ import re
 from functools import partial
 
 import pytest
-from lake import MONDAY, column, contract, topic_of
 
 from config.exports.contracts import parse
 from glue_jobs.errors import BadInput
 from glue_jobs.expressions import require_allowed
+from tests.support.lake import MONDAY, column, contract, topic_of
 
 REFUSED = {
     "(SELECT max(amount) FROM other)": "a subquery is not allowed",

@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from canary import Canary
-from lake import AS_OF, MONDAY, ROOT, column, contract, topic_of
-from oracles import pseudonym
+
+from tests.support.canary import Canary
+from tests.support.lake import AS_OF, MONDAY, ROOT, column, contract, topic_of
+from tests.support.oracles import pseudonym
 
 pytestmark = pytest.mark.slow
 

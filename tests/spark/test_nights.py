@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import boto3
 import pytest
-from lake import KEY, MONDAY, column, contract, topic_of
+
+from tests.support.lake import KEY, MONDAY, column, contract, topic_of
 
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from avro_schemas import AvroTypes
-from expression_samples import EVENT, FIELDS, OTHERS, every_expression
-from lake import column, contract, topic_of
 
 from config.exports import check
 from config.exports.allowed_functions import AGGREGATE, SCALAR
@@ -20,6 +17,9 @@ from glue_jobs.errors import BadInput
 from glue_jobs.table_fields import metadata_columns
 from simulators.tableflow.avro import SchemaError
 from simulators.tableflow.topic import Topic
+from tests.support.avro_schemas import AvroTypes
+from tests.support.expression_samples import EVENT, FIELDS, OTHERS, every_expression
+from tests.support.lake import column, contract, topic_of
 
 #: How many generated types are tried, and how many of them share a table.
 TYPES, OF_TABLE = 1_000, 60

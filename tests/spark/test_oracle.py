@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 
 import duckdb
 import frictionless
-import oracles
 import pandas as pd
 import pytest
-from lake import AS_OF, ROOT, SALES
 from pyarrow import csv as arrow_csv
 
 from glue_jobs.delivery.csv import unguarded
 from simulators.data.events import read_json_lines, to_records
 from simulators.data.generators import SalesMix, sales_orders
+from tests.support import oracles
+from tests.support.lake import AS_OF, ROOT, SALES
 
 RETAIL = ROOT.parent / "shared" / "data" / "online_retail_10k.csv"
 COUNTRIES = {

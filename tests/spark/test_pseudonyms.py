@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from lake import KEY, MONDAY, column, contract, topic_of
-from oracles import pseudonym
 
 from glue_jobs.pseudonyms import PseudonymKey, hasher
+from tests.support.lake import KEY, MONDAY, column, contract, topic_of
+from tests.support.oracles import pseudonym
 
 KINDS = ("email", "phone", "name", "text", "id")
 PEOPLE = topic_of(("who", ["null", "string"], None))

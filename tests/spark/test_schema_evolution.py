@@ -6,11 +6,11 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from lake import MONDAY, column, contract, topic_of
 from pyiceberg.types import DecimalType, IntegerType, LongType, MapType, NestedField, StringType, StructType
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from glue_jobs.errors import SourceProblem
+from tests.support.lake import MONDAY, column, contract, topic_of
 
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
 THINGS = topic_of(("n", "int"), ("share", "float"), ("price", DECIMAL), ("name", ["null", "string"], None))

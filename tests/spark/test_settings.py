@@ -5,11 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from lake import MONDAY, column, contract, topic_of
 
 from glue_jobs import session
 from glue_jobs.contract import SPARK_SETTINGS
 from glue_jobs.errors import Inconsistent
+from tests.support.lake import MONDAY, column, contract, topic_of
 
 THINGS = topic_of(("n", "long"))
 #: Settings that decide results and that a session can change while it runs, with other values.

@@ -10,8 +10,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
-from lake import MONDAY, column, contract, topic_of
-from oracles import pseudonym
 from pyspark.sql import functions as F  # noqa: N812 - how PySpark is read
 
 from config.exports import contracts
@@ -21,6 +19,8 @@ from glue_jobs.errors import BadInput
 from glue_jobs.rows import ExportQuery
 from glue_jobs.source import pin
 from glue_jobs.store import connect
+from tests.support.lake import MONDAY, column, contract, topic_of
+from tests.support.oracles import pseudonym
 
 TEXTS = [
     *(

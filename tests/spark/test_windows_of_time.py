@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo
 
 import attrs
 import pytest
-from lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
 from glue_jobs.source import pin
 from glue_jobs.store import connect
 from simulators.tableflow.kafka import partition_of
+from tests.support.lake import AS_OF, MONDAY, WEEK, column, contract, topic_of
 
 THINGS = topic_of(("n", "int"))
 LINES = [column("id"), column("n", "integer")]

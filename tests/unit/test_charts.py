@@ -6,12 +6,11 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import attrs
-import page_reader
 import pytest
-import samples
 
 from config.exports.contract import Contract
 from glue_jobs.delivery import report
+from tests.support import page_reader, samples
 
 COLUMNS = (
     ("word", "text", "nullable = true"),

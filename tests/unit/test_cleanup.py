@@ -7,7 +7,6 @@ import itertools
 import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
-from resource_environment import ACCOUNT, REGION, ManualClock
 
 from lambdas import contract
 from lambdas.custom_resources.cleanup import Cleaner
@@ -15,6 +14,7 @@ from lambdas.handlers import cleanup, custom_resource
 from lambdas.handlers.runtime import Failed
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Denied, Refused, Transient
+from tests.support.resource_environment import ACCOUNT, REGION, ManualClock
 
 _numbers = itertools.count(1)
 STACK = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/lakeferry-dev-data/1"

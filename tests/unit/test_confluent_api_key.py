@@ -7,13 +7,13 @@ import json
 
 import attrs
 import pytest
-from confluent_context import ENV, KAFKA, KEY, LKC, NAME, ORG, SA, STATEMENTS, cloud, context, listing, spec, wrote
 
 from lambdas.confluent import key_services, secret_fields
 from lambdas.confluent.properties import KEY_SERVICES
 from lambdas.confluent.resources import api_key
 from lambdas.shared.errors import BadProperties, Denied, InProgress, NotFound, Refused, ResourceMissing, Transient
 from lambdas.shared.redaction import ApiKey, Secret
+from tests.support.confluent_context import ENV, KAFKA, KEY, LKC, NAME, ORG, SA, STATEMENTS, cloud, context, listing, spec, wrote
 
 KEYS = "/iam/v2/api-keys"
 SERVICES = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from confluent_context import ENV, LKC, ORG, cloud, give_role, listing
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +26,7 @@ from lambdas.shared.errors import (
 )
 from lambdas.shared.http import Response
 from lambdas.shared.redaction import ApiKey, Secret
+from tests.support.confluent_context import ENV, LKC, ORG, cloud, give_role, listing
 
 THING = "GET /things/1"
 ERRORS = {"errors": [{"status": "403", "detail": "no role", "source": {"pointer": "/spec/region"}}, {"title": "and this"}]}

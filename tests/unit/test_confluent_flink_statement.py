@@ -9,7 +9,6 @@ from pathlib import Path
 import attrs
 import pytest
 import sqlglot
-from confluent_context import ENV, NAME, ORG, SA, STATEMENTS, context, listing, spec, wrote
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,8 +23,9 @@ from lambdas.shared.errors import (
     ResourceFailed,
     ResourceMissing,
 )
+from tests.support.confluent_context import ENV, NAME, ORG, SA, STATEMENTS, context, listing, spec, wrote
 
-FLINK = Path(__file__).parents[2] / "flink"
+FLINK = Path(__file__).parents[2] / "project" / "flink"
 SQL, UNDO = "CREATE TABLE t AS SELECT 1", "DROP TABLE IF EXISTS t"
 
 

@@ -4,24 +4,6 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from confluent_context import (
-    AVRO,
-    CLUSTER,
-    CONNECTORS,
-    ENV,
-    IN_CLUSTER,
-    IN_ENV,
-    KAFKA,
-    LKC,
-    NAME,
-    ORG,
-    SA,
-    context,
-    listing,
-    spec,
-    wrote,
-)
-from resource_environment import NO_PRINCIPALS
 
 from lambdas.confluent.resources import (
     acl,
@@ -47,6 +29,24 @@ from lambdas.shared.errors import (
     ResourceMissing,
     Transient,
 )
+from tests.support.confluent_context import (
+    AVRO,
+    CLUSTER,
+    CONNECTORS,
+    ENV,
+    IN_CLUSTER,
+    IN_ENV,
+    KAFKA,
+    LKC,
+    NAME,
+    ORG,
+    SA,
+    context,
+    listing,
+    spec,
+    wrote,
+)
+from tests.support.resource_environment import NO_PRINCIPALS
 
 ENVIRONMENT = {
     "id": ENV,

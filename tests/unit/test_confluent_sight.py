@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from confluent_context import ENV, LKC, ORG, cloud, give_role, listing
-from scripted_server import Scripted
 
 from lambdas.confluent.properties import EnvironmentProps, KafkaClusterProps
 from lambdas.confluent.sight import EFFECTIVE_AFTER
 from lambdas.shared.errors import Denied, InProgress
 from lambdas.shared.properties import parse
 from lambdas.shared.redaction import ApiKey, Secret
+from tests.support.confluent_context import ENV, LKC, ORG, cloud, give_role, listing
+from tests.support.scripted_server import Scripted
 
 THING = "/things/1"
 IN_ENV = {"environment": ENV}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from confluent_context import CLUSTER, ENV, IN_CLUSTER, LKC, NAME, context, listing, spec, wrote
 
 from lambdas.confluent.resources import catalog_integration, tableflow_topic
 from lambdas.shared.errors import (
@@ -16,6 +15,7 @@ from lambdas.shared.errors import (
     ResourceFailed,
     ResourceMissing,
 )
+from tests.support.confluent_context import CLUSTER, ENV, IN_CLUSTER, LKC, NAME, context, listing, spec, wrote
 
 ROUTE = "/tableflow/v1/tableflow-topics"
 TOPIC = f"{ROUTE}/trades"

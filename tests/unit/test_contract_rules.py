@@ -7,8 +7,6 @@ from datetime import date
 
 import attrs
 import pytest
-import samples
-import shipped
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +15,7 @@ from config.exports.contract import Contract
 from config.exports.contract_rules import fits
 from config.project import PROJECT
 from config.toml_model import BadFile
+from tests.support import samples, shipped
 
 #: A small valid contract. Tests replace a line, or append one.
 BASE = """name = "sales"

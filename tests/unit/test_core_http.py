@@ -7,13 +7,13 @@ import socket
 import threading
 
 import pytest
-from resource_environment import ManualClock
-from scripted_server import Scripted, cut_short, dripping, held, reset
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError, OutOfTime
 from lambdas.shared.http import LARGEST_BODY, NotSent, ResponseLost, RetryPolicy, Session, Timeouts
 from lambdas.shared.redaction import ApiKey, Secret
+from tests.support.resource_environment import ManualClock
+from tests.support.scripted_server import Scripted, cut_short, dripping, held, reset
 
 KEY = ApiKey("the-id", Secret("canary-of-http"))
 GET, POST = "GET /it", "POST /it"

@@ -6,13 +6,13 @@ import json
 
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
-from resource_environment import MemorySecrets
 
 from lambdas.custom_resources.request import CloudFormationStacks
 from lambdas.custom_resources.state import DynamoDocuments, Versioned
 from lambdas.shared.errors import Denied, NotFound, Transient
 from lambdas.shared.redaction import SHOWN, redact
 from lambdas.shared.secrets import SecretStore, is_secret
+from tests.support.resource_environment import MemorySecrets
 
 
 def refused(code):

@@ -16,12 +16,12 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from resource_environment import ManualClock
-from scripted_server import Scripted
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.http import NotSent, ResponseLost, RetryPolicy, Session, Timeouts
 from lambdas.shared.redaction import ApiKey, Secret
+from tests.support.resource_environment import ManualClock
+from tests.support.scripted_server import Scripted
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = ApiKey("KEY", Secret("canary-of-tls"))

@@ -7,13 +7,13 @@ from datetime import date
 
 import attrs
 import pytest
-import shipped
-from assembly_kit import dev_templates
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
 from lakeferry.plan import cost
 from lambdas import contract
+from tests.support import shipped
+from tests.support.assembly_kit import dev_templates
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
-import csv_readers
 import pandas
 import pyarrow as pa
 import pytest
@@ -20,6 +19,7 @@ from pyarrow import csv as arrow_csv
 
 from config.exports.contract import Column, Delivery, Personal, decimal_type
 from glue_jobs.delivery import csv as csv_line
+from tests.support import csv_readers
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Characters with a meaning for readers, spreadsheets or encodings.

@@ -13,11 +13,11 @@ from pathlib import Path
 import attrs
 import frictionless
 import pytest
-import samples
-from sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
 
 from glue_jobs.delivery.datapackage import data_package
 from glue_jobs.delivery.manifest import File, WindowResult
+from tests.support import samples
+from tests.support.sample_rows import region_rows, sales_rows, symbol_rows, trade_rows
 
 # Frictionless doesn't close the file under a gzip stream.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

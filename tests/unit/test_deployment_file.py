@@ -11,7 +11,6 @@ import tomllib
 
 import attrs
 import pytest
-import shipped
 from openapi_schema_validator import OAS31Validator
 
 from config import toml_model
@@ -29,6 +28,7 @@ from config.exports.check import NOT_JUDGED
 from config.project import PROJECT, ROOT
 from config.toml_model import BadFile
 from config.toml_schema import json_schema
+from tests.support import shipped
 
 DEV = shipped.read("dev")
 

@@ -7,15 +7,15 @@ import json
 import re
 
 import pytest
-import shipped
-from assembly_kit import dev_templates
-from promises import promised
 from typer.testing import CliRunner
 
 from lakeferry.__main__ import app
 from lakeferry.cli import diagram as diagram_command
 from lakeferry.deployment import diagram
 from lakeferry.errors import CommandFailed
+from tests.support import shipped
+from tests.support.assembly_kit import dev_templates
+from tests.support.promises import promised
 
 
 @pytest.fixture

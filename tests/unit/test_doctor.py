@@ -7,7 +7,6 @@ import threading
 
 import attrs
 import pytest
-from snowflake_context import MISSING, result, script, vendor
 
 from config.deployments import deployment_file
 from config.deployments.model import Snowflake
@@ -22,6 +21,7 @@ from lakeferry.health.trust import Principal, Role
 from lakeferry.local.java import FoundJava
 from lakeferry.output import Output
 from lambdas import contract
+from tests.support.snowflake_context import MISSING, result, script, vendor
 
 G = Group("group")
 ARN = "arn:aws:iam::111122223333:role/lake"

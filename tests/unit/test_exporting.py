@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import attrs
 import pytest
-import samples
 
 from glue_jobs.runs import RunRecord
 from lakeferry.local import demo, export
+from tests.support import samples
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 

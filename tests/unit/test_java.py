@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import machines
 import pytest
-from machines import Machine, java, version
 
 from lakeferry.local.java import parse_version
+from tests.support import machines
+from tests.support.machines import Machine, java, version
 
 
 @pytest.fixture(scope="module")

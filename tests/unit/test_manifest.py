@@ -10,15 +10,15 @@ from decimal import Decimal
 
 import attrs
 import pytest
-import samples
-from lake import ROOT
-from sample_rows import region_rows, sales_rows, trade_rows
 
 from config.exports.contract import Contract, Deduplicate
 from glue_jobs.delivery import losses, manifest, report
 from glue_jobs.delivery.counts import PartitionReport, ReadCounts, reconcile
 from glue_jobs.delivery.manifest import Accepted, CheckResult, Fence, Manifest, WindowResult
 from glue_jobs.delivery.verify import FileStats
+from tests.support import samples
+from tests.support.lake import ROOT
+from tests.support.sample_rows import region_rows, sales_rows, trade_rows
 
 SHIPPED = ROOT / "project" / "exports" / "weekly_sales.toml"
 NOW = datetime(2026, 11, 16, 6, 15, tzinfo=UTC)

@@ -15,7 +15,6 @@ import attrs
 import botocore.exceptions
 import pyarrow as pa
 import pytest
-import samples
 
 from config.exports.contract import Delivery, Personal
 from glue_jobs import outcomes, ranges
@@ -34,6 +33,7 @@ from glue_jobs.delivery.multipart import (
 )
 from glue_jobs.delivery.verify import Part, verify_file
 from glue_jobs.errors import DataProblem, Inconsistent, translated
+from tests.support import samples
 
 FORM = CsvFormat(samples.contract(samples.TRADES).columns, Delivery(order_by=["hour"], dialect="machine"))
 #: Sizes of partitions around every limit.

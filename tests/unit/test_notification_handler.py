@@ -9,7 +9,6 @@ import json
 import boto3
 import pytest
 from botocore.stub import Stubber
-from notification_environment import MONDAY, published, record
 
 from lambdas import contract
 from lambdas.handlers import notifications
@@ -17,6 +16,7 @@ from lambdas.handlers.runtime import Failed, client
 from lambdas.shared.errors import LakeferryError, Refused
 from lambdas.shared.http import NotSent, ResponseLost
 from lambdas.shared.sns import SnsTopics
+from tests.support.notification_environment import MONDAY, published, record
 
 _numbers = itertools.count(1)
 #: Creating a client takes a tenth of a second.

@@ -9,11 +9,20 @@ from datetime import UTC, datetime
 from itertools import chain
 
 import pytest
-from notification_environment import ANALYSTS, ENGINEERS, NotificationEnvironment, blocked, failed, incomplete, published, record
 
 from dev.docs import samples
 from glue_jobs import arguments
 from lambdas.notifications.message import Links, subject_line
+from tests.support.notification_environment import (
+    ANALYSTS,
+    ENGINEERS,
+    NotificationEnvironment,
+    blocked,
+    failed,
+    incomplete,
+    published,
+    record,
+)
 
 KEY = "exports/weekly_sales/data/2026-W46/20261116T060009Z-5a0c9e12/weekly_sales_2026-W46.csv"
 

@@ -11,7 +11,10 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from notification_environment import (
+
+from lambdas.notifications import errors as notification_errors
+from lambdas.shared.errors import InProgress, LakeferryError, Refused, Transient
+from tests.support.notification_environment import (
     ANALYSTS,
     BUCKET,
     ENGINEERS,
@@ -23,9 +26,6 @@ from notification_environment import (
     published,
     record,
 )
-
-from lambdas.notifications import errors as notification_errors
-from lambdas.shared.errors import InProgress, LakeferryError, Refused, Transient
 
 WINDOW = re.compile(r"2026-W\d\d")
 WINDOWS = (published("2026-W45"), blocked("2026-W46"), incomplete("2026-W47"))

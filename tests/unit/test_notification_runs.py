@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from notification_environment import NotificationEnvironment, blocked, failed, incomplete, published, record
 
 from dev.docs import documents
 from lambdas.notifications import errors as notification_errors
 from lambdas.notifications import outcome
 from lambdas.shared.errors import LakeferryError
+from tests.support.notification_environment import NotificationEnvironment, blocked, failed, incomplete, published, record
 
 #: The mail of each state of a window. A state that the job adds must be listed here, or is not reported.
 JOB_STATES = {"published", "unchanged", "superseded", "skipped", "dry_run", "incomplete", "blocked", "failed"}

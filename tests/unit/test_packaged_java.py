@@ -10,11 +10,11 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from machines import ROOT, Machine, machine
 
 from glue_jobs.contract import DEFAULT_RELEASE
 from lakeferry.local.bootstrap import JAR_DIR, JAVA_LOCK
 from lakeferry.local.java import base_archive
+from tests.support.machines import ROOT, Machine, machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(580)]
 

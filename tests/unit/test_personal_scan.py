@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-import samples
 
 from config.exports.contract import Contract, decimal_type
 from glue_jobs.delivery.personal_scan import PersonalScan, require_patterns
 from glue_jobs.errors import BadInput
+from tests.support import samples
 
 PATTERN = '[[personal_pattern]]\nname = "staff_number"\npattern = "P[0-9]{6}"\n'
 

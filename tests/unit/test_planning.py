@@ -8,8 +8,6 @@ import json
 
 import attrs
 import pytest
-import shipped
-from assembly_kit import dev_templates
 
 from lakeferry.deployment.stacks import Event, Stack
 from lakeferry.output import Output
@@ -18,6 +16,8 @@ from lakeferry.plan.difference import Action, Comparison
 from lakeferry.plan.render import Plan
 from lakeferry.plan.templates import SynthesizedStack, TemplateResource
 from lambdas.custom_resources import registry
+from tests.support import shipped
+from tests.support.assembly_kit import dev_templates
 
 SECRET_TYPE = "AWS::SecretsManager::Secret"
 SECRET = "cflt" + "A1b2C3d4" * 8

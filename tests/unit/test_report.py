@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 import attrs
-import page_reader
 import pytest
-import samples
-from sample_rows import region_rows, sales_rows
 
 from glue_jobs.delivery import report
+from tests.support import page_reader, samples
+from tests.support.sample_rows import region_rows, sales_rows
 
 
 def page(delivered) -> page_reader.Node:

@@ -11,13 +11,12 @@ from decimal import Decimal
 from itertools import pairwise
 
 import attrs
-import page_reader
 import pytest
-import samples
 
 from glue_jobs.delivery import report
 from glue_jobs.delivery.manifest import CheckResult
 from glue_jobs.delivery.report import STYLE
+from tests.support import page_reader, samples
 
 LIMIT = 300_000
 NASTY = "<script>alert(\"1\")</script>' & \u202eevil\u202c \x00\x07\x85 \ufdd0 \u2028 </style>]]>--><b onload='x'>"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import unicodedata
 
-import page_reader
 from hypothesis import given
 from hypothesis import strategies as st
 
 from glue_jobs.delivery.report import environment
 from glue_jobs.delivery.report.wording import named, prose
+from tests.support import page_reader
 
 TEXTS = st.text(st.characters(), max_size=60)
 TURNS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}

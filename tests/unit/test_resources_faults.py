@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from toy_kind import Toys
 
 from lambdas.shared import errors
 from lambdas.shared.errors import Conflict, Denied, OutOfTime, RateLimited, Transient
 from lambdas.shared.http import NotSent, ResponseLost
+from tests.support.toy_kind import Toys
 
 
 class Killed(BaseException):

@@ -9,7 +9,6 @@ import logging
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from resource_environment import ManualClock
 
 from config.deployments.model import Aws
 from lambdas import contract
@@ -21,6 +20,7 @@ from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.log import open_log
 from lambdas.shared.redaction import SHOWN, Secret
+from tests.support.resource_environment import ManualClock
 
 STACK = "arn:aws:cloudformation:eu-west-1:111122223333:stack/lake/11111111-2222-3333-4444-555555555555"
 FUNCTION = "arn:aws:lambda:eu-west-1:111122223333:function:on-event"

@@ -8,7 +8,6 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toy_kind import Spec, ToyKind
 
 from lambdas import contract
 from lambdas.confluent.resources import environment, topic
@@ -17,6 +16,7 @@ from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.custom_resources.request import Identity
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.properties import parse
+from tests.support.toy_kind import Spec, ToyKind
 
 NAME = {
     "project": "lakeferry",

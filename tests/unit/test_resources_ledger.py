@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from resource_environment import ManualClock, MemoryDocuments, StackStates
 
 from lambdas.custom_resources.request import Request
 from lambdas.custom_resources.state import TOMBSTONE_SECONDS, ResourceState, StateStore, accept_request
 from lambdas.shared import errors
 from lambdas.shared.errors import InProgress, StaleRequest, Transient
+from tests.support.resource_environment import ManualClock, MemoryDocuments, StackStates
 
 
 def asked(request_id="r1", verb="Create", **given):

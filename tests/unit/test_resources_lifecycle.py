@@ -8,8 +8,6 @@ import threading
 
 import pytest
 from botocore.exceptions import ClientError
-from resource_environment import Resource
-from toy_kind import Toys
 
 from lambdas.shared import aws, errors
 from lambdas.shared.errors import (
@@ -23,6 +21,8 @@ from lambdas.shared.errors import (
     TimedOut,
     Transient,
 )
+from tests.support.resource_environment import Resource
+from tests.support.toy_kind import Toys
 
 
 @pytest.fixture

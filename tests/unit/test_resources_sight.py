@@ -6,10 +6,10 @@ import io
 import json
 
 import pytest
-from toy_kind import Toys
 
 from lambdas.shared import errors
 from lambdas.shared.errors import LakeferryError, OutOfTime, Refused, TimedOut, Transient
+from tests.support.toy_kind import Toys
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from snowflake_context import MARK, MISSING, NAME, OWN, ROLE_ARN, context, result, row, script, spec, written
 
 from lambdas.shared.errors import BadProperties, LakeferryError, NotFound, Refused, ResourceMissing
 from lambdas.shared.resource import Context
 from lambdas.snowflake import lookup
 from lambdas.snowflake.resources import catalog_integration, database, iceberg_table, role, schema, warehouse
+from tests.support.snowflake_context import MARK, MISSING, NAME, OWN, ROLE_ARN, context, result, row, script, spec, written
 
 SIZED = {"size": "X-Small", "auto_suspend": "60", "auto_resume": "true"}
 #: Resource type, properties, beginning of the SHOW statement, its row, and the object id.

@@ -12,15 +12,15 @@ from authlib.jose import jwt as other_jwt
 from hypothesis import given
 from hypothesis import strategies as st
 from requests.adapters import HTTPAdapter
-from resource_environment import ManualClock
-from scripted_server import cut_short, reset
-from snowflake_context import DONE, POST, failure, pair, result, script, vendor
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import Conflict, Denied, LakeferryError, NotFound, OutOfTime, RateLimited, Refused, Transient
 from lambdas.shared.http import Response, Session
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Login, Snowflake, account_claim, account_url
+from tests.support.resource_environment import ManualClock
+from tests.support.scripted_server import cut_short, reset
+from tests.support.snowflake_context import DONE, POST, failure, pair, result, script, vendor
 
 SHOW = sql.statement("SHOW ROLES")
 HANDLE = "01b2-q"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from snowflake_context import DONE, MISSING, context, result, row, script, sent, spec, written
 
 from lambdas import contract
 from lambdas.shared.errors import BadProperties, Denied, NotFound, ResourceMissing
 from lambdas.snowflake.resources import grant
+from tests.support.snowflake_context import DONE, MISSING, context, result, row, script, sent, spec, written
 
 ROTATE = "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"
 

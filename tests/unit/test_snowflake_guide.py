@@ -10,12 +10,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import sql_tokens
 
 from lakeferry.deployment import snowflake_admin
 from lambdas import contract
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair
+from tests.support import sql_tokens
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "prepare-snowflake.md").read_text()
 NEEDS = [name for name in ("bash", "openssl", "jq") if shutil.which(name) is None]

@@ -11,12 +11,12 @@ import pytest
 from authlib.jose import jwt as other_jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from snowflake_context import pair
 
 from lambdas.shared.errors import Refused
 from lambdas.shared.redaction import SHOWN, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import UnusableKey
+from tests.support.snowflake_context import pair
 
 NOW = 1_790_000_000.0
 OPENSSL = shutil.which("openssl")

@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 import pytest
-import sql_tokens
 import sqlglot
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -17,6 +16,7 @@ from sqlglot import exp
 from lambdas.shared.errors import BadProperties
 from lambdas.snowflake import client, sql
 from lambdas.snowflake.resources import grant
+from tests.support import sql_tokens
 
 FOLDER = Path(client.__file__).parent
 SOURCES = sorted(FOLDER.rglob("*.py"))

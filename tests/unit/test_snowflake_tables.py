@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from snowflake_context import MISSING, OWN, context, failure, result, row, script, spec, value, written
 
 from lambdas import contract
 from lambdas.shared.errors import BadProperties, NotFound, Refused, ReplacementRequired, ResourceFailed
 from lambdas.snowflake.resources import iceberg_table, linked_database
+from tests.support.snowflake_context import MISSING, OWN, context, failure, result, row, script, spec, value, written
 
 TABLE = {
     "database": "SALES",

@@ -5,8 +5,20 @@ from __future__ import annotations
 import json
 
 import pytest
-from resource_environment import NO_PRINCIPALS, Invocations, ManualClock, MemorySecrets, Resource
-from snowflake_context import (
+
+from lambdas.shared.errors import (
+    BadProperties,
+    Conflict,
+    NotFound,
+    Refused,
+    ReplacementRequired,
+    ResourceFailed,
+    TimedOut,
+    Transient,
+)
+from lambdas.snowflake.resources import catalog_integration, external_volume, trust
+from tests.support.resource_environment import NO_PRINCIPALS, Invocations, ManualClock, MemorySecrets, Resource
+from tests.support.snowflake_context import (
     EXTERNAL_ID,
     IAM_USER,
     MISSING,
@@ -23,18 +35,6 @@ from snowflake_context import (
     vendor,
     written,
 )
-
-from lambdas.shared.errors import (
-    BadProperties,
-    Conflict,
-    NotFound,
-    Refused,
-    ReplacementRequired,
-    ResourceFailed,
-    TimedOut,
-    Transient,
-)
-from lambdas.snowflake.resources import catalog_integration, external_volume, trust
 
 URL = "s3://lake-bucket/tableflow/v1/"
 VOLUME = {"base_url": URL, "role_arn": ROLE_ARN}

@@ -7,9 +7,6 @@ import json
 
 import attrs
 import pytest
-from resource_environment import ManualClock, MemorySecrets
-from snowflake_context import DONE, MARK, OWN, context, failure, pair, result, row, script, sent, spec, value, written
-from staged_secrets import CURRENT, PREVIOUS, StagedSecrets, token
 
 from lambdas.shared.errors import BadProperties, InProgress, NotFound, Refused, ResourceMissing, Transient
 from lambdas.shared.redaction import Secret
@@ -17,6 +14,23 @@ from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.resources import user
 from lambdas.snowflake.secret_fields import Connection
+from tests.support.resource_environment import ManualClock, MemorySecrets
+from tests.support.snowflake_context import (
+    DONE,
+    MARK,
+    OWN,
+    context,
+    failure,
+    pair,
+    result,
+    row,
+    script,
+    sent,
+    spec,
+    value,
+    written,
+)
+from tests.support.staged_secrets import CURRENT, PREVIOUS, StagedSecrets, token
 
 GIVEN = {"secret": "reader", "role": "reader", "warehouse": "W", "namespace": "SALES.PUBLIC"}
 SETTINGS = (

@@ -5,17 +5,16 @@ from __future__ import annotations
 import copy
 import tomllib
 from datetime import date, datetime
-from importlib import resources
 
 import jsonschema
 import pytest
-import samples
-import shipped
 
 from config.exports import contracts
 from config.exports.contract import Contract
+from config.project import PROJECT
 from config.toml_model import BadFile
 from config.toml_schema import json_schema
+from tests.support import samples, shipped
 
 SCHEMA = json_schema(Contract, title="An export", description="What an export is.")
 BASE = tomllib.loads(samples.TRADES)

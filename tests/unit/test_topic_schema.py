@@ -9,7 +9,7 @@ import pytest
 
 from config.exports.topic_schema import BadSchema, TopicSchema, from_avro, load
 
-TOPICS = Path(__file__).resolve().parents[2] / "topics"
+TOPICS = Path(__file__).resolve().parents[2] / "project" / "topics"
 
 
 def record(*fields, name: str = "Event", **more) -> dict:

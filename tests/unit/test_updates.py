@@ -10,7 +10,6 @@ import inspect
 
 import attrs
 import pytest
-from confluent_context import CLUSTER, ENV, IN_CLUSTER, IN_ENV, KAFKA, LKC, NAME, context, spec, wrote
 
 from lakeferry.deployment.stacks import Stack
 from lakeferry.plan import refusals, replacement
@@ -19,6 +18,7 @@ from lakeferry.plan.templates import SynthesizedStack
 from lambdas import contract
 from lambdas.custom_resources import registry
 from lambdas.shared.errors import Refused
+from tests.support.confluent_context import CLUSTER, ENV, IN_CLUSTER, IN_ENV, KAFKA, LKC, NAME, context, spec, wrote
 
 UPDATED = {
     "acl": "resource_names",

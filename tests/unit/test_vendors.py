@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from resource_environment import ManualClock, MemorySecrets
-from snowflake_context import pair
 from test_resources_handler import CONFLUENT, ENVIRONMENT, SNOWFLAKE
 
 from lambdas import contract
@@ -17,6 +15,8 @@ from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError, NotFound
 from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake.client import Snowflake
+from tests.support.resource_environment import ManualClock, MemorySecrets
+from tests.support.snowflake_context import pair
 
 KEY = json.dumps({"apiKey": "KEY", "apiSecret": "canary-of-the-cloud-key"})
 

@@ -9,7 +9,6 @@ from decimal import Decimal
 
 import attrs
 import pytest
-import samples
 from hypothesis import given
 from hypothesis import settings as configured
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from config.exports.contract import Contract
 from glue_jobs.delivery import csv, manifest
 from glue_jobs.delivery.verify import FileStats, Part, verify_file
 from glue_jobs.errors import DataProblem, Inconsistent
+from tests.support import samples
 
 CHART = '[[report.chart]]\ntitle = "t"\nx = "{0}"\ny = "{1}"\n'
 

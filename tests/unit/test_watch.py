@@ -15,7 +15,6 @@ import attrs
 import boto3
 import pytest
 from botocore.stub import Stubber
-from resource_environment import ManualClock
 
 from lambdas import contract
 from lambdas.confluent import telemetry
@@ -36,6 +35,7 @@ from lambdas.shared.s3 import Objects
 from lambdas.snowflake import keypair, secret_fields
 from lambdas.snowflake.client import Login
 from lambdas.snowflake.secret_fields import Connection
+from tests.support.resource_environment import ManualClock
 
 _numbers = itertools.count(1)
 _client = functools.cache(boto3.client)

@@ -11,12 +11,11 @@ import sys
 import time
 from typing import NamedTuple
 
-from rotation_environment import SERVICES, USER, RotationEnvironment, _load
-
 from lambdas.rotation.versions import DAY
 from lambdas.shared.redaction import Secret
 from simulators.snowflake.authentication import authenticate
 from simulators.snowflake.errors import CallRefused
+from tests.support.rotation_environment import SERVICES, USER, RotationEnvironment, _load
 
 HOUR, MONTH = 3600.0, 30 * DAY
 NAMES = (*SERVICES, "snowflake", "admin")

@@ -8,14 +8,13 @@ from __future__ import annotations
 import functools
 
 import attrs
-import confluent_contract
 import pytest
-import snowflake_contract
-from matrix import LIVES, calls_of, campaign, live, past
 
 from lambdas.confluent.resources import service_account
 from lambdas.custom_resources import registry
 from lambdas.custom_resources.registry import RESOURCE_TYPES, ResourceType
+from tests.support import confluent_contract, snowflake_contract
+from tests.support.matrix import LIVES, calls_of, campaign, live, past
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-import shipped
-from confluent_environment import Organization
-from confluent_lives import environment
 
 from lambdas.shared.errors import LakeferryError
+from tests.support import shipped
+from tests.support.confluent_environment import Organization
+from tests.support.confluent_lives import environment
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from confluent_environment import SCHEMA, WIDER, Organization
-from confluent_lives import cluster, kafka, registry_key
 
 from lambdas.shared.errors import Refused
 from simulators.confluent.schemas import Schema
+from tests.support.confluent_environment import SCHEMA, WIDER, Organization
+from tests.support.confluent_lives import cluster, kafka, registry_key
 
 SUBJECT = "orders-value"
 

@@ -6,10 +6,10 @@ One deployment completes it. Each mistake has an error of its own that names the
 from __future__ import annotations
 
 import pytest
-from lake_environment import NAMESPACE, Lakeside
 
 from lambdas.shared.errors import LakeferryError
 from simulators.snowflake.model import Domain
+from tests.support.lake_environment import NAMESPACE, Lakeside
 
 FOREIGN = "arn:aws:iam::000000000000:user/vendor/somebody"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from confluent_environment import Organization
-from confluent_lives import LIVES
-from vendor_environment import STEADY
 
 from lambdas.confluent.client import Confluent
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session
 from lambdas.shared.redaction import ApiKey, Secret
+from tests.support.confluent_environment import Organization
+from tests.support.confluent_lives import LIVES
+from tests.support.vendor_environment import STEADY
 
 
 class DeployedBy(Organization):

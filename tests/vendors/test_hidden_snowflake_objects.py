@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from snowflake_environment import DEPLOYER, Account
-from snowflake_lives import LAKESIDE, LIVES
 
 from lambdas.shared.errors import LakeferryError
 from simulators.snowflake.account import Account as SimulatedAccount
 from simulators.snowflake.model import Domain, Grant, SnowflakeObject
+from tests.support.snowflake_environment import DEPLOYER, Account
+from tests.support.snowflake_lives import LAKESIDE, LIVES
 
 OTHER = "SYSADMIN"
 KINDS = [kind for kind in LIVES if kind not in LAKESIDE]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from confluent_environment import Organization
-from confluent_lives import LIVES
 
 from lambdas.shared.errors import LakeferryError
 from simulators.confluent.model import Plane
+from tests.support.confluent_environment import Organization
+from tests.support.confluent_lives import LIVES
 
 
 @pytest.mark.parametrize(("kind", "plane"), [("environment", Plane.CLOUD), ("topic", Plane.KAFKA), ("schema", Plane.REGISTRY)])

@@ -5,9 +5,8 @@ import os
 import shlex
 from unittest import mock
 
-from runtime_kit import new_job, run
-
 from lakeferry.local import spark as local_spark
+from tests.support.runtime_kit import new_job, run
 
 #: A job that writes the environment in which Spark's Java starts.
 JOB = """

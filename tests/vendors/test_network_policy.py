@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from snowflake_environment import DEPLOYER, Account
-from snowflake_lives import LIVES
 
 from lambdas.shared.errors import LakeferryError
 from simulators.snowflake.model import User
+from tests.support.snowflake_environment import DEPLOYER, Account
+from tests.support.snowflake_lives import LIVES
 
 POLICY = "LAKEFERRY_READER"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from confluent_environment import ROLE, SCHEMA, WIDER, Organization
-from confluent_lives import LIVES, OTHER_STATEMENT, STATEMENT, cluster, kafka, registry_key, tableflow
 
 from lambdas.custom_resources.registry import RESOURCE_TYPES
 from lambdas.shared.errors import LakeferryError, Refused
 from simulators.confluent.schemas import Schema
 from simulators.confluent.simulation import REGION
+from tests.support.confluent_environment import ROLE, SCHEMA, WIDER, Organization
+from tests.support.confluent_lives import LIVES, OTHER_STATEMENT, STATEMENT, cluster, kafka, registry_key, tableflow
 
 
 @pytest.fixture

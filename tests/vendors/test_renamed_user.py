@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from snowflake_environment import Account
-from staged_secrets import CURRENT, StagedSecrets, token
 
 from lambdas.shared.redaction import Secret
 from lambdas.shared.secrets import SecretStore
 from lambdas.snowflake import keypair, secret_fields, sql
 from simulators.snowflake.model import Domain
+from tests.support.snowflake_environment import Account
+from tests.support.staged_secrets import CURRENT, StagedSecrets, token
 
 
 @pytest.fixture

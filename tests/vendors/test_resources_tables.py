@@ -7,7 +7,6 @@ import json
 
 import boto3
 import pytest
-from confluent_environment import Organization
 
 from lambdas import contract
 from lambdas.custom_resources.request import CloudFormationStacks
@@ -16,6 +15,7 @@ from lambdas.handlers.runtime import AWS_CONFIG
 from lambdas.shared.errors import NotFound, Refused
 from lambdas.shared.secrets import SecretStore
 from simulators.core.faults import FaultClient
+from tests.support.confluent_environment import Organization
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from rotation_environment import NAME, USER, RotationEnvironment
-from staged_secrets import STEPS
 
 from lambdas.rotation.versions import DAY
 from lambdas.shared.errors import LakeferryError
+from tests.support.rotation_environment import NAME, USER, RotationEnvironment
+from tests.support.staged_secrets import STEPS
 
 
 @pytest.fixture

@@ -9,17 +9,17 @@ import subprocess
 import sys
 
 import pytest
-from assembly_kit import dev_templates
-from aws_clients import error_of
-from rotation_deployment import PATIENCE, Deployment
-from rotation_kit import ROOT, let_in, new_function
-from runtime_kit import control
-from waiting import until
 
 from lambdas import contract
 from simulators.confluent.organization import Delays
 from simulators.confluent.server import ConfluentCloud
 from simulators.snowflake.server import Snowflake
+from tests.support.assembly_kit import dev_templates
+from tests.support.aws_clients import error_of
+from tests.support.rotation_deployment import PATIENCE, Deployment
+from tests.support.rotation_kit import ROOT, let_in, new_function
+from tests.support.runtime_kit import control
+from tests.support.waiting import until
 
 NAMES = ("kafka", "snowflake")
 

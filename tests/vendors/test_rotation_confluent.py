@@ -7,16 +7,16 @@ from contextlib import suppress
 
 import attrs
 import pytest
-from resource_environment import START
-from rotation_environment import NAME, SERVICES, RotationEnvironment, aws_error
-from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
-from wire import Killed
 
 from lambdas.rotation.versions import DAY, PENDING_LIFE
 from lambdas.shared.errors import LakeferryError, Refused, Transient
 from simulators.confluent.iam import issue_key
 from simulators.confluent.model import KeyKind
 from simulators.confluent.organization import Quotas
+from tests.support.resource_environment import START
+from tests.support.rotation_environment import NAME, SERVICES, RotationEnvironment, aws_error
+from tests.support.staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
+from tests.support.wire import Killed
 
 
 @pytest.fixture

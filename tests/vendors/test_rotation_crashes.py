@@ -7,11 +7,11 @@ keys than allowed.
 from __future__ import annotations
 
 import pytest
-from rotation_environment import RotationEnvironment, aws_error
-from staged_secrets import CURRENT
-from wire import Killed
 
 from lambdas.rotation.versions import DAY
+from tests.support.rotation_environment import RotationEnvironment, aws_error
+from tests.support.staged_secrets import CURRENT
+from tests.support.wire import Killed
 
 NAMES = ("kafka", "snowflake")
 MONTH = 31 * DAY

@@ -15,12 +15,12 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from rotation_environment import USER, RotationEnvironment, aws_error, pair_of, pool
-from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
-from wire import Killed
 
 from lambdas.rotation.versions import DAY, Policy
 from lambdas.shared.errors import LakeferryError
+from tests.support.rotation_environment import USER, RotationEnvironment, aws_error, pair_of, pool
+from tests.support.staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS
+from tests.support.wire import Killed
 
 NAMES = ("kafka", "snowflake")
 names = st.sampled_from(NAMES)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from rotation_environment import USER, RotationEnvironment, aws_error, pair_of, pool
-from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, token
 
 from lambdas.rotation.versions import DAY, PENDING_LIFE
 from lambdas.shared.errors import LakeferryError, Refused, Transient
+from tests.support.rotation_environment import USER, RotationEnvironment, aws_error, pair_of, pool
+from tests.support.staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, token
 
 NAMES = ("kafka", "snowflake")
 

@@ -8,14 +8,14 @@ import json
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from rotation_environment import ROTATION_ROLE, USER, RotationEnvironment, pair_of, pool
-from staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, token
 
 from lambdas.rotation.versions import DAY
 from lambdas.shared.errors import LakeferryError, Refused
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake.keypair import KeyPair
+from tests.support.rotation_environment import ROTATION_ROLE, USER, RotationEnvironment, pair_of, pool
+from tests.support.staged_secrets import CURRENT, PENDING, PREVIOUS, STEPS, token
 
 FIRST, SECOND = "RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2"
 

@@ -7,14 +7,14 @@ import re
 import shlex
 from pathlib import Path
 
-import docs_reader
 import pytest
-from rotation_deployment import PATIENCE, Deployment
-from waiting import until
 
 from lambdas import contract
 from simulators.confluent.organization import Delays
 from simulators.confluent.server import ConfluentCloud
+from tests.support import docs_reader
+from tests.support.rotation_deployment import PATIENCE, Deployment
+from tests.support.waiting import until
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "rotate.md"
 #: Values that differ in each run.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rotation_years import NAMES, Years
+from tests.vendors.rotation_years import NAMES, Years
 
 
 def test_no_reader_that_respects_the_grace_is_refused():

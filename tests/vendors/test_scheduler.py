@@ -9,13 +9,13 @@ import functools
 from contextlib import contextmanager
 
 import hypothesis.strategies as st
-from confluent_environment import Organization
-from confluent_lives import kafka
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from resource_environment import ACCOUNT, Resource
 
 from lambdas.shared.errors import LakeferryError
+from tests.support.confluent_environment import Organization
+from tests.support.confluent_lives import kafka
+from tests.support.resource_environment import ACCOUNT, Resource
 
 STACKS = ("lake", "pond")
 LOGICAL = {"Account": "service_account", "Topic": "topic", "Link": "provider_integration", "Pool": "flink_compute_pool"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from confluent_environment import Organization
+
+from tests.support.confluent_environment import Organization
 
 RESOURCES = 200
 EVERY = 5

@@ -8,14 +8,8 @@ import json
 import time
 from types import SimpleNamespace
 
-import confluent_lives
 import pytest
-import snowflake_lives
-from confluent_environment import Organization
-from lake_environment import NAMESPACE, Lakeside
 from pyiceberg.catalog import load_catalog
-from snowflake_environment import deployer_key
-from vendor_environment import STEADY
 
 from lambdas import contract
 from lambdas.confluent import telemetry
@@ -32,6 +26,11 @@ from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake.client import Login, Snowflake
 from simulators.confluent.simulation import REGION
 from simulators.snowflake.model import Domain
+from tests.support import confluent_lives, snowflake_lives
+from tests.support.confluent_environment import Organization
+from tests.support.lake_environment import NAMESPACE, Lakeside
+from tests.support.snowflake_environment import deployer_key
+from tests.support.vendor_environment import STEADY
 
 HOUR = 3600.0
 READER_GRANTS = [grant for grant in contract.SNOWFLAKE_GRANTS if grant.role == "reader" and grant.on != "WAREHOUSE"]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from confluent_environment import STEADY, Organization
-from matrix import FAULTS, LISTS
-from resource_environment import ManualClock
 
 from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.http import Session, Timeouts
 from lambdas.shared.redaction import ApiKey, Secret
 from simulators.confluent.server import ConfluentCloud
+from tests.support.confluent_environment import STEADY, Organization
+from tests.support.matrix import FAULTS, LISTS
+from tests.support.resource_environment import ManualClock
 
 QUICK = Timeouts(connect=5.0, read=0.3, total=60.0)
 

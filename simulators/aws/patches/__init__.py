@@ -1,7 +1,7 @@
 """Patches that make MiniStack behave as AWS does, one module for each service.
 
 Each module's docstring describes, for each of its patches, AWS's behaviour with its source, and the behaviour of stock
-(unmodified) MiniStack. The probes of tests/simulators/aws test both. simulators/aws/upstream/ has the patches that are offered
+(unmodified) MiniStack. The probes of simulators/tests/aws test both. simulators/aws/upstream/ has the patches that are offered
 to MiniStack's maintainers.
 """
 

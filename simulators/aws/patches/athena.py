@@ -20,7 +20,7 @@
 Less strict than AWS: a caller with glue:GetTable doesn't need glue:GetDatabase, and there is no Lake Formation. The .metadata
 file of a result is JSON. Stricter than AWS: a statement that the engine doesn't support is refused as "not simulated".
 
-See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and athena"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and athena"`
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@
   Stock checks this only when the exporting stack is deleted. Source: CloudFormation user guide, "Get exported outputs from a
   deployed CloudFormation stack".
 
-See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and cloudformation"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and cloudformation"`
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@
 
 Stricter than AWS: a lifecycle rule with a property that this module doesn't know is refused.
 
-See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and cloudformation_types"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and cloudformation_types"`
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@
 
 Beyond AWS: POST job-runs/expire {"job": …, "run": …} under /_simulator ends a run as if its Timeout had passed.
 
-See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and glue"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and glue"`
 """
 
 from __future__ import annotations

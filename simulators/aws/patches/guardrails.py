@@ -11,7 +11,7 @@
 Beyond AWS: POST guardrails {"denials": [{"by": "session policy", "action": "glue:*", "principal": "*"}]} under /_simulator
 sets what is denied; an empty list ends it. Lake Formation has its own switch. They need `iam`.
 
-See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and guardrails"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and guardrails"`
 """
 
 from __future__ import annotations

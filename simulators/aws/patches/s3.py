@@ -19,7 +19,7 @@
   HTTP. On stock, bucket policies that deny access without TLS deny every call. This patch is not AWS's behaviour; it makes such
   policies testable.
 
-See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and s3"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and s3"`
 """
 
 from __future__ import annotations

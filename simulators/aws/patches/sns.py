@@ -15,7 +15,7 @@ Less strict than AWS: a subscription that nobody confirms is kept, whereas AWS r
 Beyond AWS: GET mail (JSON) and mail.html under /_simulator show the mails, filtered by `?to=` and `?topic=`. They are kept in
 memory.
 
-See stock: `.venv/bin/python -m pytest tests/simulators/aws/test_patches.py -m simulators -k "stock and sns"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and sns"`
 """
 
 from __future__ import annotations

@@ -1,0 +1,75 @@
+"""A stack of one resource in an embedded AWS."""
+
+import itertools
+import json
+
+from tests.support.waiting import until
+
+_numbers = itertools.count(1)
+_PATIENCE = 30.0
+
+
+class Stack:
+    """A stack of one resource of this type; `resource` is its physical id, empty if none was created."""
+
+    def __init__(self, aws, resource_type, **properties):
+        self._stacks, self.name, self._type = aws.client("cloudformation"), f"one-resource-{next(_numbers)}", resource_type
+        self._stacks.create_stack(StackName=self.name, TemplateBody=self._template(properties))
+        settled = self._settled(self.name)
+        self._id, self.status = settled["StackId"], settled["StackStatus"]
+        created = self._stacks.describe_stack_resources(StackName=self._id)["StackResources"]
+        self.resource = created[0]["PhysicalResourceId"] if created else ""
+
+    def update(self, **properties):
+        """The stack's status afterwards."""
+        self._stacks.update_stack(StackName=self.name, TemplateBody=self._template(properties))
+        return self._settled(self._id)["StackStatus"]
+
+    def delete(self):
+        """The stack's status afterwards."""
+        self._stacks.delete_stack(StackName=self.name)
+        return self._settled(self._id)["StackStatus"]
+
+    def _settled(self, name):
+        until(lambda: not self._described(name)["StackStatus"].endswith("_IN_PROGRESS"), _PATIENCE)
+        return self._described(name)
+
+    def _described(self, name):
+        return self._stacks.describe_stacks(StackName=name)["Stacks"][0]
+
+    def _template(self, properties):
+        return json.dumps({"Resources": {"It": {"Type": self._type, "Properties": properties}}})
+
+
+def begin_stack(aws, resource_type, others=None, outputs=None, **properties):
+    """Begin to create a stack of this resource and others. Return its name."""
+    name = f"to-fail-{next(_numbers)}"
+    resources = {"It": {"Type": resource_type, "Properties": properties}, **(others or {})}
+    template = {"Resources": resources, "Outputs": outputs or {}}
+    aws.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
+    return name
+
+
+def settled_events(aws, name):
+    """Return status and physical id of each event, the oldest first, once the stack is settled; its own events have its name."""
+    stacks = aws.client("cloudformation")
+    stack_id = next(each["StackId"] for each in stacks.list_stacks()["StackSummaries"] if each["StackName"] == name)
+
+    def events():
+        listed = stacks.describe_stack_events(StackName=stack_id)["StackEvents"]
+        return [
+            (event["ResourceStatus"], name if event["LogicalResourceId"] == name else event["PhysicalResourceId"])
+            for event in reversed(listed)
+        ]
+
+    def is_settled():
+        return next(status for status, resource in reversed(events()) if resource == name).endswith(("_COMPLETE", "_FAILED"))
+
+    until(is_settled, _PATIENCE)
+    return events()
+
+
+def status_of(aws, resource_type, **properties):
+    """Return the status of a new stack of this resource once it is settled."""
+    name = begin_stack(aws, resource_type, **properties)
+    return next(status for status, resource in reversed(settled_events(aws, name)) if resource == name)

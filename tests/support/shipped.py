@@ -1,0 +1,45 @@
+"""The files that ship with Lakeferry. Users edit them and put their own beside them, and no test may depend on that.
+
+tests/data/shipped has a copy of each shipped deployment file; `python -m dev.shipped` copies them after a change.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from config.deployments import deployment_file
+from config.deployments.deployment_file import LoadedDeployment
+from config.exports.check import NOT_JUDGED
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+DEPLOYMENTS: Final = ROOT / "tests" / "data" / "shipped"
+STAGES: Final = ("dev", "prod")
+EXPORTS: Final = ("daily_trades", "weekly_sales", "weekly_sales_by_region")
+
+
+def load(stage: str) -> LoadedDeployment:
+    return deployment_file.load_stage(stage, DEPLOYMENTS, judge=NOT_JUDGED)
+
+
+def read(stage: str) -> str:
+    return (DEPLOYMENTS / f"{stage}.toml").read_text(encoding="utf-8")
+
+
+def require_unedited(stage: str = "dev") -> None:
+    """Skip a test of a command that reads the clone's own file, if a user has edited that."""
+    if (ROOT / "project" / "deployments" / f"{stage}.toml").read_text(encoding="utf-8") != read(stage):
+        pytest.skip(f"project/deployments/{stage}.toml is not the one that ships, and this test is about that")
+
+
+def restore(project: Path) -> None:
+    """Give a copy of the project the shipped deployment files and contracts, and no others."""
+    for folder, names in (("deployments", STAGES), ("exports", EXPORTS)):
+        for file in (project / folder).glob("*.toml"):
+            if file.stem not in names:
+                file.unlink()
+    for stage in STAGES:
+        shutil.copy(DEPLOYMENTS / f"{stage}.toml", project / "deployments")
