@@ -25,6 +25,7 @@ from lambdas.custom_resources.state import DynamoDocuments, ResourceState, State
 from lambdas.shared.errors import BadProperties, Denied, LakeferryError, NotFound, ParentMissing, Refused
 from lambdas.shared.properties import Properties, parse
 from lambdas.shared.resource import Context
+from lambdas.shared.tenants import require_tenant
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
@@ -154,10 +155,8 @@ class Looker:
 
     def require_tenant(self, known: KnownResource) -> None:
         """Raise LakeferryError if the login is of another organization or account than the object's. Raises CommandFailed."""
-        tenant = known.state.facts.tenant if known.state else ""
-        vendor = self._vendor(known)
-        if tenant and vendor.tenant != tenant:
-            raise vendor.wrong_tenant(tenant)
+        if known.state:
+            require_tenant(self._vendor(known), [known.state.facts.tenant])
 
     def _vendor(self, known: KnownResource) -> Confluent | Snowflake:
         return self._confluent if known.vendor == registry.CONFLUENT else self._snowflake
@@ -182,7 +181,7 @@ class Looker:
         if not ids:
             if renamed := self._find_new_name(known.identity.kind, state):
                 return Existence(Answer.RENAMED, renamed)
-            is_shown = state.facts.deleted or getattr(handler, "ABSENCE_IS_SHOWN", False)
+            is_shown = state.facts.deleted_by == self._vendor(known).principal or getattr(handler, "ABSENCE_IS_SHOWN", False)
             return Existence(Answer.ABSENT) if is_shown else self._prove_absence(known, spec)
         stopped = self._find_stopped_state(known.identity.kind, state.name, spec, ids[0])
         return Existence(Answer.STOPPED, stopped) if stopped else Existence(Answer.THERE)

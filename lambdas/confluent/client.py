@@ -215,6 +215,11 @@ class Confluent:
     def tenant(self) -> str:
         return self.organization_id
 
+    @property
+    def principal(self) -> str:
+        """Return the Cloud key's id. It has one owner for its whole life."""
+        return self.cloud.key.id
+
     def wrong_tenant(self, tenant: str) -> LakeferryError:
         """Return the error for a login that is not one of `tenant`, where the object is."""
         what = f"it is in organization {tenant}, and Cloud key {self.cloud.key.id} is of organization {self.organization_id}"

@@ -64,8 +64,8 @@ class Vendor(Protocol):
     """What the lifecycle of all resources needs to know of a vendor's client.
 
     `tenant` is the organization or account of the login. It has no name in it that somebody can change. `creator` is the login as
-    far as it sees all that it created, for whatever reason; "" if it may not. NAMES_ARE_UNIQUE: a create fails while another
-    object has the name, seen or not.
+    far as it sees all that it created, for whatever reason; "" if it may not. `principal` is the login, as far as its rights can
+    differ from another one's. NAMES_ARE_UNIQUE: a create fails while another object has the name, seen or not.
     """
 
     NAMES_ARE_UNIQUE: bool
@@ -75,6 +75,9 @@ class Vendor(Protocol):
 
     @property
     def creator(self) -> str: ...
+
+    @property
+    def principal(self) -> str: ...
 
     def wrong_tenant(self, tenant: str) -> LakeferryError: ...
 

@@ -139,6 +139,11 @@ class Snowflake:
         """Return the role: it owns what it creates, and an owner sees its objects."""
         return self.login.role
 
+    @property
+    def principal(self) -> str:
+        """Return user and role: the role decides what the login sees."""
+        return f"{self.login.user} in role {self.login.role}"
+
     def wrong_tenant(self, tenant: str) -> LakeferryError:
         """Return the error for a login that is not one of `tenant`, where the object is."""
         what = f"it is in account {tenant}, and {self.login.account} is account {self.tenant}"
