@@ -22,7 +22,7 @@ from lambdas.confluent.client import Confluent, get_path, path, text
 from lambdas.custom_resources import registry, request
 from lambdas.custom_resources.request import Identity
 from lambdas.custom_resources.state import DynamoDocuments, ResourceState, StateStore
-from lambdas.shared.errors import BadProperties, Denied, LakeferryError, NotFound, ParentMissing, Refused
+from lambdas.shared.errors import BadProperties, Denied, LakeferryError, NotFound, OtherTenant, ParentMissing, Refused
 from lambdas.shared.properties import Properties, parse
 from lambdas.shared.resource import Context
 from lambdas.shared.tenants import require_tenant
@@ -93,15 +93,25 @@ def read_known(ctx: DeploymentContext, stack: Stack) -> list[KnownResource]:
 
 
 def require_same_tenants(ctx: DeploymentContext, standing: Iterable[Stack]) -> None:
-    """Raise LakeferryError if a login is of another organization or account than the objects of the stacks.
+    """Raise OtherTenant if a login is of another organization or account than the objects of the stacks.
 
     Such a login sees none of them: a deployment would change nothing and look well, and a deletion would find nothing left.
-    Raises CommandFailed.
+    Raises CommandFailed, LakeferryError.
     """
+    for _, other in find_other_tenants(ctx, standing):
+        raise other
+
+
+def find_other_tenants(ctx: DeploymentContext, standing: Iterable[Stack]) -> Iterator[tuple[KnownResource, OtherTenant]]:
+    """Yield the first object of each stack that is in another organization or account than the login. See above for the rest."""
     looker = Looker(ctx)
     for stack in standing:
         for known in read_known(ctx, stack):
-            looker.require_tenant(known)
+            try:
+                looker.require_tenant(known)
+            except OtherTenant as other:
+                yield known, other
+                break
 
 
 def custom(stack: Stack) -> Iterator[tuple[StackResource, Identity]]:
@@ -154,7 +164,10 @@ class Looker:
             return Existence(Answer.UNKNOWN, f"{error.row.code}: {error.what}", refused=isinstance(error, Denied))
 
     def require_tenant(self, known: KnownResource) -> None:
-        """Raise LakeferryError if the login is of another organization or account than the object's. Raises CommandFailed."""
+        """Raise OtherTenant if the login is of another organization or account than the object's.
+
+        Raises CommandFailed, LakeferryError.
+        """
         if known.state:
             require_tenant(self._vendor(known), [known.state.facts.tenant])
 

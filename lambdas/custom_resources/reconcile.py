@@ -4,9 +4,9 @@ If an answer was lost, its outcome is determined by listing objects. An object c
 result. If the outcome of a create is unknown, the object counts as absent only if a search ABSENCE_GAP seconds later finds
 nothing either. Temporary errors are retried, for at most as long as CloudFormation waits.
 
-Vendors hide what a login may not see. So an object that is not found counts as gone only if the login is one of the object's tenant
-and proves that it would see the object, or if it is the login that saw the object and sent a delete that was not refused. Otherwise
-it is unknown, which is an error. An accepted delete may fail later, so to another login it proves nothing.
+Vendors hide what a login may not see. So an object that is not found counts as gone only if the login is one of the object's
+tenant and proves that it would see the object, or if it is the login that saw the object and sent a delete that was not refused.
+Otherwise it is unknown, which is an error. An accepted delete may fail later, so to another login it proves nothing.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class Reconciler:
         return self.context.clock.time()
 
     def _require_tenant(self) -> None:
-        """Raise LakeferryError if the login is one of another organization or account than the object's."""
+        """Raise OtherTenant if the login is one of another organization or account than the object's."""
         require_tenant(self.context.vendor, [self._facts.tenant])
 
     def _learn_tenant(self) -> None:

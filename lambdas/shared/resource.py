@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 
 from lambdas.shared.clock import Clock
-from lambdas.shared.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError, OtherTenant
 from lambdas.shared.properties import Properties
 from lambdas.shared.secrets import SecretStore
 
@@ -79,7 +79,7 @@ class Vendor(Protocol):
     @property
     def principal(self) -> str: ...
 
-    def wrong_tenant(self, tenant: str) -> LakeferryError: ...
+    def wrong_tenant(self, tenant: str) -> OtherTenant: ...
 
     def unseen(self, why: str) -> LakeferryError: ...
 

@@ -8,7 +8,7 @@ from lambdas.shared.resource import Vendor
 
 
 def require_tenant(vendor: Vendor, tenants: Iterable[str]) -> None:
-    """Raise LakeferryError if the login is of none of the `tenants` in which the objects are.
+    """Raise OtherTenant if the login is of none of the `tenants` in which the objects are.
 
     Such a login sees none of the objects, so everything would look as if it were gone. The state of an earlier release names no
     tenant, "": then there is nothing to compare.

@@ -16,8 +16,8 @@ from lambdas.shared.errors import (
     Conflict,
     Denied,
     InProgress,
-    LakeferryError,
     NeedsReplacement,
+    OtherTenant,
     Refused,
     ReplacementRequired,
     ResourceMissing,
@@ -62,7 +62,7 @@ class Shop:
         self._ids = itertools.count(1)
 
     def wrong_tenant(self, tenant):
-        return LakeferryError(errors.INTERNAL, f"it is in {tenant}, not in {self.tenant}")
+        return OtherTenant(errors.INTERNAL, f"it is in {tenant}, not in {self.tenant}")
 
     def unseen(self, why):
         return Denied(errors.INTERNAL, f"unseen: {why}", patience=60.0)
