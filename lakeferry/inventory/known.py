@@ -192,12 +192,26 @@ class Looker:
         except LakeferryError as error:
             return self._answer_for(known, state, error)
         if not ids:
-            if renamed := self._find_new_name(known.identity.kind, state):
-                return Existence(Answer.RENAMED, renamed)
-            is_shown = state.facts.deleted_by == self._vendor(known).principal or getattr(handler, "ABSENCE_IS_SHOWN", False)
-            return Existence(Answer.ABSENT) if is_shown else self._prove_absence(known, spec)
+            return self._answer_absent(known, state, context, spec)
         stopped = self._find_stopped_state(known.identity.kind, state.name, spec, ids[0])
         return Existence(Answer.STOPPED, stopped) if stopped else Existence(Answer.THERE)
+
+    def _answer_absent(
+        self, known: KnownResource, state: ResourceState, context: Context[Any], spec: Properties[Any]
+    ) -> Existence:
+        """Return the answer for an object that was not found. Raises LakeferryError."""
+        handler, object_id = registry.find(known.identity.kind).handler, state.facts.object_id
+        has_completed = getattr(handler, "has_completed", None)
+        if has_completed and object_id and not self.deleting and has_completed(context, spec, object_id):
+            return Existence(Answer.THERE)
+        if renamed := self._find_new_name(known.identity.kind, state):
+            return Existence(Answer.RENAMED, renamed)
+        has_deleted = state.facts.deleted_by == self._vendor(known).principal
+        if has_deleted or getattr(handler, "ABSENCE_IS_SHOWN", False):
+            return Existence(Answer.ABSENT)
+        if state.facts.unrecorded:
+            return Existence(Answer.UNKNOWN, _NO_STATE)
+        return self._prove_absence(known, spec)
 
     def _answer_for(self, known: KnownResource, state: ResourceState, error: LakeferryError) -> Existence:
         """Return the answer for an object that was renamed, or whose name another one has. Raises every other error again."""

@@ -68,7 +68,8 @@ class Vendor(Protocol):
     differ from another one's. NAMES_ARE_UNIQUE: a create fails while another object has the name, seen or not.
     """
 
-    NAMES_ARE_UNIQUE: bool
+    @property
+    def NAMES_ARE_UNIQUE(self) -> bool: ...  # noqa: N802
 
     @property
     def tenant(self) -> str: ...
@@ -92,6 +93,9 @@ class ResourceHandler(Protocol):
 
     With `ABSENCE_IS_SHOWN = True`, `find_existing` returns [] only if it has seen that the object doesn't exist. Without it, an
     object that isn't found may also be hidden from the login.
+
+    With a function `has_completed(context, spec, object_id)`, an object may be absent as it should be: it returns True for one
+    that has done all its work and that the vendor removed since.
     """
 
     @property
