@@ -177,7 +177,7 @@ class ConfluentStack(LakeferryStack):
             self,
             "CleanupRights",
             self.provider.role,
-            [*may_empty(lake.tableflow_arn), may_drop_tables(self, self.glue_database)],
+            [*may_empty(lake.tableflow_arn), *may_drop_tables(self, self.glue_database)],
         )
         token = self.provider.service_token
         cleanups = [
