@@ -147,7 +147,7 @@ class OperationsStack(LakeferryStack):
             ),
             allow("ReadReadersKeys", ["secretsmanager:GetSecretValue"], readers),
             allow("DecryptKeys", ["kms:Decrypt"], keys, through(self, "secretsmanager")),
-            *[may_read_states(own_arn(self, "dynamodb", f"table/{table}")) for table in tables],
+            may_read_states(*[own_arn(self, "dynamodb", f"table/{table}") for table in tables]),
             allow(
                 "EmitMetrics",
                 ["cloudwatch:PutMetricData"],

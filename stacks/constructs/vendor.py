@@ -23,8 +23,8 @@ _SERVICE_TIMEOUT: Final = contract.TOTAL_TIMEOUT_SECONDS
 O = TypeVar("O", bound=tuple[str, ...])  # noqa: E741  (outputs)
 
 
-def may_read_states(table_arn: str) -> Statement:
-    return allow("ReadStates", ["dynamodb:Scan"], [table_arn])
+def may_read_states(*table_arns: str) -> Statement:
+    return allow("ReadStates", ["dynamodb:Scan"], list(table_arns))
 
 
 class VendorProvider(Construct):
