@@ -162,9 +162,8 @@ def test_the_table_says_where_all_its_objects_are(ctx, environment, stacks):
     assert open_states(ctx, stack).tenants() == {ctx.confluent().tenant}
 
 
-def watch(ctx, table):
-    """Connect as the monitoring function does to measure topics."""
-    settings = monitoring.Settings(
+def watch_settings(ctx, table):
+    return monitoring.Settings(
         deployment=ctx.deployment.prefix,
         bucket="",
         prefix="",
@@ -177,9 +176,13 @@ def watch(ctx, table):
         snowflake_url="",
         state_table=table,
     )
+
+
+def watch(ctx, table):
+    """Connect as the monitoring function does to measure topics."""
     runtime.client.cache_clear()
     try:
-        return monitoring.telemetry(settings, Session(ctx.deadline), ctx.clock)
+        return monitoring.telemetry(watch_settings(ctx, table), Session(ctx.deadline), ctx.clock)
     finally:
         runtime.client.cache_clear()
 
@@ -193,6 +196,21 @@ def test_monitoring_refuses_a_key_of_another_organization(stand_ins, ctx, enviro
     other_organization(stand_ins, ctx)
     with pytest.raises(LakeferryError, match="CFL-OTHER-ORGANIZATION"):
         watch(ctx, table)
+
+
+def test_monitoring_refuses_a_user_of_another_account(ctx, environment):
+    """The table's only object is in another tenant than Snowflake's account."""
+    stack = stacks_of.describe(ctx, stack_of(ctx), with_resources=True)
+    settings = attrs.evolve(
+        watch_settings(ctx, ""),
+        snowflake_secret=ctx.deployment.snowflake.key_secret,
+        snowflake_url=ctx.addresses.snowflake,
+        snowflake_state_table=open_states(ctx, stack).documents.table,
+    )
+    runtime.client.cache_clear()
+    with pytest.raises(LakeferryError, match="SNF-OTHER-ACCOUNT"):
+        monitoring.snowflake(settings, Session(ctx.deadline), ctx.clock)
+    runtime.client.cache_clear()
 
 
 def stack_of(ctx):
