@@ -28,6 +28,8 @@ ROTATION_MARGIN_SECONDS: Final = 30
 
 #: Environment variables of the functions.
 STATE_TABLE: Final = "LAKEFERRY_STATE_TABLE"
+#: The same for Snowflake's objects, in the monitoring function, which measures both vendors.
+SNOWFLAKE_STATE_TABLE: Final = "LAKEFERRY_SNOWFLAKE_STATE_TABLE"
 CLOUD_KEY_SECRET: Final = "LAKEFERRY_CONFLUENT_SECRET"  # noqa: S105  (the name of a variable)
 CONFLUENT_URL: Final = "LAKEFERRY_CONFLUENT_URL"
 CATALOG_URL: Final = "LAKEFERRY_TABLEFLOW_CATALOG_URL"

@@ -29,6 +29,7 @@ from stacks.constructs.statements import (
     allow,
     glue_tables,
 )
+from stacks.constructs.vendor import may_read_states
 from stacks.data import DataStack
 from stacks.exports import ExportsStack
 from stacks.lake import EXPORTS
@@ -95,6 +96,8 @@ class OperationsStack(LakeferryStack):
             contract.CONFLUENT_URL: options.confluent_url,
             contract.SNOWFLAKE_URL: options.snowflake_url,
             contract.CLOUD_KEY_SECRET: self.confluent.cluster.watcher_secret_arn,
+            contract.STATE_TABLE: self.confluent.cluster.state_table,
+            contract.SNOWFLAKE_STATE_TABLE: self._snowflake_reader.state_table if self._snowflake_reader else "",
             contract.SNOWFLAKE_SECRET: self._snowflake_reader.secret_arn if self._snowflake_reader else "",
         }
         function = PythonFunction(
@@ -124,7 +127,9 @@ class OperationsStack(LakeferryStack):
         """Return what monitoring may do. It reads keys that can only read metrics and tables; of other keys it reads dates."""
         lake, cluster = self.data.lake, self.confluent.cluster
         readers, keys = [cluster.watcher_secret_arn, cluster.table_watcher_secret_arn], [cluster.key_arn]
+        tables = [cluster.state_table]
         if self._snowflake_reader:
+            tables.append(self._snowflake_reader.state_table)
             readers.append(self._snowflake_reader.secret_arn)
             keys.append(self._snowflake_reader.key_arn)
         return [
@@ -142,6 +147,7 @@ class OperationsStack(LakeferryStack):
             ),
             allow("ReadReadersKeys", ["secretsmanager:GetSecretValue"], readers),
             allow("DecryptKeys", ["kms:Decrypt"], keys, through(self, "secretsmanager")),
+            may_read_states(*[own_arn(self, "dynamodb", f"table/{table}") for table in tables]),
             allow(
                 "EmitMetrics",
                 ["cloudwatch:PutMetricData"],

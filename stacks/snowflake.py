@@ -42,11 +42,12 @@ _ON_LINKED: Final = (("USAGE", "DATABASE"), ("USAGE", "SCHEMAS IN DATABASE"), ("
 
 @attrs.frozen
 class Reader:
-    """Values for other stacks: the schema of the tables, and the secret of the user that may read them."""
+    """Values for other stacks: the schema of the tables, the secret of the user that may read them, and the table of states."""
 
     schema: str
     secret_arn: str
     key_arn: str
+    state_table: str
 
 
 class SnowflakeStack(LakeferryStack):
@@ -68,6 +69,7 @@ class SnowflakeStack(LakeferryStack):
             schema=self.export_value(self.schema.full_name),
             secret_arn=self.export_value(self.reader_secret.arn),
             key_arn=self.export_value(self.secrets.key.key_arn),
+            state_table=self.export_value(self.provider.states.table_name),
         )
         self._outputs()
 
@@ -139,7 +141,14 @@ class SnowflakeStack(LakeferryStack):
             for name, role in self.roles.items()
         ]
         self.grants = [self._grant(grant) for grant in contract.SNOWFLAKE_GRANTS]
-        rotation = KeyRotation(self, "KeyRotation", deployment=self.deployment, secrets=self.secrets, environment=self._address())
+        rotation = KeyRotation(
+            self,
+            "KeyRotation",
+            deployment=self.deployment,
+            secrets=self.secrets,
+            provider=self.provider,
+            environment=self._address(),
+        )
         rotation.rotate(self.reader_secret, user, *memberships, *self.grants)
 
     def _grant(self, grant: contract.SnowflakeGrant) -> VendorResource[GrantOutputs]:

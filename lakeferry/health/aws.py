@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any, Final
+from typing import Final
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -14,6 +14,7 @@ from lakeferry.deployment.context import DeploymentContext
 from lakeferry.health.model import Check, Group
 from lakeferry.inventory.aws_listing import pages
 from lakeferry.local.bootstrap import ROOT
+from lambdas.custom_resources.cleanup import gives_all_to_iam
 from lambdas.shared.aws import answer_to, error_code
 from lambdas.shared.redaction import redact
 
@@ -27,7 +28,6 @@ _QUALIFIER: Final = "hnb659fds"
 #: In cdk.json, where an organization may have its own qualifier for all of its apps.
 _CONTEXT_KEY: Final = "@aws-cdk/core:bootstrapQualifier"
 LAKE_FORMATION: Final = "Lake Formation"
-_IAM_DECIDES: Final = "IAM_ALLOWED_PRINCIPALS"
 BOOTSTRAP: Final = 6
 #: A deployment creates more than ten custom resources in parallel. For each, a function of CDK's framework invokes a function of
 #: Lakeferry, and fails the resource if Lambda throttles that invocation. The quota of a new account may be ten.
@@ -95,21 +95,13 @@ def lake_formation(ctx: DeploymentContext) -> list[Check]:
     governed = [
         kind
         for kind, key in (("databases", "CreateDatabaseDefaultPermissions"), ("tables", "CreateTableDefaultPermissions"))
-        if not _gives_all_to_iam(settings.get(key) or [])
+        if not gives_all_to_iam(settings.get(key) or [])
     ]
     if not governed:
         return [GROUP.ok(LAKE_FORMATION, "IAM decides about new databases and tables")]
     message = f"it decides about new {' and '.join(governed)} of Glue, beside IAM"
     fix = "Let IAM control them, or grant the roles what they need: docs/how-to/prepare-aws.md, Lake Formation"
     return [GROUP.warn(LAKE_FORMATION, message, fix)]
-
-
-def _gives_all_to_iam(permissions: list[dict[str, Any]]) -> bool:
-    return any(
-        permission.get("Principal", {}).get("DataLakePrincipalIdentifier") == _IAM_DECIDES
-        and "ALL" in permission.get("Permissions", [])
-        for permission in permissions
-    )
 
 
 def cdk_command() -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from lakeferry.deployment.context import DeploymentContext
 from lakeferry.errors import CommandFailed
-from lakeferry.health import aws, confluent, confluent_to_aws, snowflake, snowflake_to_aws, storage, tools
+from lakeferry.health import aws, confluent, confluent_to_aws, snowflake, snowflake_to_aws, storage, tenants, tools
 from lakeferry.health.model import Check, Group
 from lakeferry.health.runner import Probe
 
@@ -23,7 +23,9 @@ _OF_DEPLOYMENT: Final[tuple[tuple[Group, str, Callable[[DeploymentContext], list
     (aws.GROUP, "Glue: quotas", aws.glue_quotas),
     (storage.GROUP, "buckets", storage.check_chosen_buckets),
     (confluent.GROUP, confluent.KEY, confluent.look),
+    (confluent.GROUP, tenants.ORGANIZATION, lambda ctx: tenants.look(ctx, confluent.GROUP, tenants.ORGANIZATION, "confluent")),
     (snowflake.GROUP, snowflake.KEY, snowflake.look),
+    (snowflake.GROUP, tenants.ACCOUNT, lambda ctx: tenants.look(ctx, snowflake.GROUP, tenants.ACCOUNT, "snowflake")),
     (confluent_to_aws.GROUP, confluent_to_aws.INTEGRATION, confluent_to_aws.look),
     (snowflake_to_aws.GROUP, snowflake_to_aws.VOLUME, snowflake_to_aws.look),
 )

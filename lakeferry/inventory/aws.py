@@ -18,7 +18,7 @@ from lakeferry.inventory.aws_listing import AwsResource, Tags, pages
 from lakeferry.inventory.model import AWS, ORPHAN, Item, Ownership, Verdict, orphaned, retained, unknown
 from lakeferry.inventory.ownership import StackHistory, of_stack, stack_items
 from lambdas import contract
-from lambdas.custom_resources.cleanup import is_table_in
+from lambdas.custom_resources.cleanup import is_table_in, lists_all_tables
 from lambdas.shared.aws import answer_to
 from lambdas.shared.redaction import redact
 
@@ -26,6 +26,7 @@ _BY_HAND: Final = "created manually: the deployment file names it"
 _ITS_KEY: Final = "encrypts the secret that the deployment file names"
 _KEEP: Final = 'on_destroy = "keep" in the deployment file'
 _UNVERIFIED: Final = "name matches this deployment, but ownership can't be verified; check it manually"
+_MAY_HIDE: Final = "Lake Formation may hide tables in it: if a data lake administrator finds it empty, delete it manually"
 _TAGGED: Final = "has the deployment's tags, but no name of the deployment; check it manually"
 _OF_FUNCTION: Final = "/aws/lambda/"
 _STACK_NAME: Final = "aws:cloudformation:stack-name"
@@ -87,9 +88,19 @@ class _Listing:
                 continue
             foreign = [table["Name"] for table in tables if table not in own]
             shared = retained(f"it also has tables that are not this deployment's: {', '.join(foreign)[:200]}")
-            yield (shared if foreign else ownership).item(AWS, "glue_database", database)
+            of_database = shared if foreign else self._unless_hiding(ownership)
+            yield of_database.item(AWS, "glue_database", database)
             for table in own:
                 yield ownership.item(AWS, "glue_table", table["Name"], table["Name"], (database,))
+
+    def _unless_hiding(self, ownership: Ownership) -> Ownership:
+        """Return the ownership of a database that shows only the deployment's tables. Lake Formation may hide others in it."""
+        is_left = ownership.verdict is Verdict.ORPHANED
+        return retained(_MAY_HIDE) if is_left and not self._lists_all_tables else ownership
+
+    @cached_property
+    def _lists_all_tables(self) -> bool:
+        return lists_all_tables(self.ctx.client("lakeformation"))
 
     def tagged(self, listed: list[Item]) -> Iterator[Item]:
         """Yield the resources with the deployment's tags that are of none of the kinds and in no stack."""

@@ -21,7 +21,7 @@ from lambdas.shared.redaction import ApiKey
 _OF_STATEMENT: Final = re.compile(r"-[0-9a-f]{8}(-undo)?$")
 _REGISTERED: Final = "Datagen or Flink registered it for a topic of this deployment in a shared environment; it is never deleted"
 _IN_ENVIRONMENT: Final = "somebody else created it in the deployment's environment, which is not deleted while it is there"
-_BY_HAND: Final = "created manually inside a managed resource; deleted together with it"
+BY_HAND: Final = "created manually inside a managed resource; deleted together with it"
 
 
 @attrs.frozen
@@ -181,7 +181,7 @@ class _Listing:
         ownership = self.names.ownership(name)
         if ownership and ownership.is_ours:
             return ownership
-        return orphaned("no stack has it") if ownership else attrs.evolve(container, why=_BY_HAND)
+        return orphaned("no stack has it") if ownership else attrs.evolve(container, why=BY_HAND)
 
 
 def _connectors(vendor: Confluent, route: str) -> list[str]:

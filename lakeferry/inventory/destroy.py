@@ -17,6 +17,7 @@ from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.inventory import AWS, ORPHAN, STACK, Item, Verdict, removal
 from lakeferry.inventory.aws_kinds import KINDS
+from lakeferry.inventory.foreign import require_own_contents
 from lakeferry.inventory.known import Answer, Looker, read_known, require_same_tenants
 from lakeferry.inventory.ownership import GIVEN_UP
 from lakeferry.output import Reporter
@@ -136,7 +137,7 @@ def _order(ctx: DeploymentContext, item: Item) -> tuple[int, int]:
 
 
 def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
-    """Raises CommandFailed if the deployment is protected or busy, if its file disagrees, or if a vendor can't be seen.
+    """Raises CommandFailed if the deployment is protected or busy, its file disagrees, a vendor can't be seen, or others use it.
 
     Raises LakeferryError if a login is of another organization or account than the deployed objects.
     """
@@ -149,6 +150,7 @@ def require_possible(ctx: DeploymentContext, planned: Planned) -> None:
     if unreachable and policies.stacks:
         raise CommandFailed("VENDOR-REFUSED", "; ".join(f"{item.system} {item.why}" for item in unreachable))
     require_same_tenants(ctx, policies.stacks)
+    require_own_contents(ctx, planned.to_delete, policies.stacks)
 
 
 def _require_unprotected(ctx: DeploymentContext, policies: DeletionPolicies) -> None:

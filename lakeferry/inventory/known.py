@@ -22,9 +22,10 @@ from lambdas.confluent.client import Confluent, get_path, path, text
 from lambdas.custom_resources import registry, request
 from lambdas.custom_resources.request import Identity
 from lambdas.custom_resources.state import DynamoDocuments, ResourceState, StateStore
-from lambdas.shared.errors import BadProperties, Denied, LakeferryError, NotFound, ParentMissing, Refused
+from lambdas.shared.errors import BadProperties, Denied, LakeferryError, NotFound, OtherTenant, ParentMissing, Refused
 from lambdas.shared.properties import Properties, parse
 from lambdas.shared.resource import Context
+from lambdas.shared.tenants import require_tenant
 from lambdas.snowflake import errors as snowflake_errors
 from lambdas.snowflake import sql
 from lambdas.snowflake.client import Snowflake
@@ -92,15 +93,25 @@ def read_known(ctx: DeploymentContext, stack: Stack) -> list[KnownResource]:
 
 
 def require_same_tenants(ctx: DeploymentContext, standing: Iterable[Stack]) -> None:
-    """Raise LakeferryError if a login is of another organization or account than the objects of the stacks.
+    """Raise OtherTenant if a login is of another organization or account than the objects of the stacks.
 
     Such a login sees none of them: a deployment would change nothing and look well, and a deletion would find nothing left.
-    Raises CommandFailed.
+    Raises CommandFailed, LakeferryError.
     """
+    for _, other in find_other_tenants(ctx, standing):
+        raise other
+
+
+def find_other_tenants(ctx: DeploymentContext, standing: Iterable[Stack]) -> Iterator[tuple[KnownResource, OtherTenant]]:
+    """Yield the first object of each stack that is in another organization or account than the login. See above for the rest."""
     looker = Looker(ctx)
     for stack in standing:
         for known in read_known(ctx, stack):
-            looker.require_tenant(known)
+            try:
+                looker.require_tenant(known)
+            except OtherTenant as other:
+                yield known, other
+                break
 
 
 def custom(stack: Stack) -> Iterator[tuple[StackResource, Identity]]:
@@ -153,11 +164,12 @@ class Looker:
             return Existence(Answer.UNKNOWN, f"{error.row.code}: {error.what}", refused=isinstance(error, Denied))
 
     def require_tenant(self, known: KnownResource) -> None:
-        """Raise LakeferryError if the login is of another organization or account than the object's. Raises CommandFailed."""
-        tenant = known.state.facts.tenant if known.state else ""
-        vendor = self._vendor(known)
-        if tenant and vendor.tenant != tenant:
-            raise vendor.wrong_tenant(tenant)
+        """Raise OtherTenant if the login is of another organization or account than the object's.
+
+        Raises CommandFailed, LakeferryError.
+        """
+        if known.state:
+            require_tenant(self._vendor(known), [known.state.facts.tenant])
 
     def _vendor(self, known: KnownResource) -> Confluent | Snowflake:
         return self._confluent if known.vendor == registry.CONFLUENT else self._snowflake
@@ -180,12 +192,26 @@ class Looker:
         except LakeferryError as error:
             return self._answer_for(known, state, error)
         if not ids:
-            if renamed := self._find_new_name(known.identity.kind, state):
-                return Existence(Answer.RENAMED, renamed)
-            is_shown = state.facts.deleted or getattr(handler, "ABSENCE_IS_SHOWN", False)
-            return Existence(Answer.ABSENT) if is_shown else self._prove_absence(known, spec)
+            return self._answer_absent(known, state, context, spec)
         stopped = self._find_stopped_state(known.identity.kind, state.name, spec, ids[0])
         return Existence(Answer.STOPPED, stopped) if stopped else Existence(Answer.THERE)
+
+    def _answer_absent(
+        self, known: KnownResource, state: ResourceState, context: Context[Any], spec: Properties[Any]
+    ) -> Existence:
+        """Return the answer for an object that was not found. Raises LakeferryError."""
+        handler, object_id = registry.find(known.identity.kind).handler, state.facts.object_id
+        has_completed = getattr(handler, "has_completed", None)
+        if has_completed and object_id and not self.deleting and has_completed(context, spec, object_id):
+            return Existence(Answer.THERE)
+        if renamed := self._find_new_name(known.identity.kind, state):
+            return Existence(Answer.RENAMED, renamed)
+        has_deleted = state.facts.deleted_by == self._vendor(known).principal
+        if has_deleted or getattr(handler, "ABSENCE_IS_SHOWN", False):
+            return Existence(Answer.ABSENT)
+        if state.facts.unrecorded:
+            return Existence(Answer.UNKNOWN, _NO_STATE)
+        return self._prove_absence(known, spec)
 
     def _answer_for(self, known: KnownResource, state: ResourceState, error: LakeferryError) -> Existence:
         """Return the answer for an object that was renamed, or whose name another one has. Raises every other error again."""

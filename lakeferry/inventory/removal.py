@@ -7,7 +7,7 @@ as their stack would do it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -124,6 +124,9 @@ class _MemoryTable:
     def write(self, key: str, document: dict[str, Any], over: int, expires: float | None) -> bool:
         self.rows[key] = Versioned(document, over + 1)
         return True
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        return (row.document for row in self.rows.values())
 
 
 @attrs.frozen

@@ -12,7 +12,7 @@ from lakeferry.deployment.stacks import Stack
 from lakeferry.error_translation import translate_aws_errors
 from lakeferry.errors import CommandFailed
 from lakeferry.output import Reporter
-from lakeferry.plan import cost, durations, permissions, references, refusals, schemas, templates
+from lakeferry.plan import cost, durations, permissions, references, refusals, schemas, templates, tenants
 from lakeferry.plan.difference import Comparison
 from lakeferry.plan.render import Plan, Setting
 from lakeferry.plan.templates import SynthesizedStack
@@ -43,6 +43,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
     comparison = Comparison(wanted, active)
     changes = comparison.changes()
     answers = schemas.ask(ctx, comparison, changes)
+    others = tenants.compare(ctx, active)
     with translate_aws_errors("reading the events of the last deployment"):
         phases = [durations.phase(stack.name, changes, _last(ctx, deployed.get(stack.name))) for stack in wanted]
     return Plan(
@@ -51,8 +52,8 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         region=ctx.region,
         changes=changes,
         permissions=permissions.compare(wanted, active),
-        refusals=[*refusals.find(comparison, changes), *answers.refusals],
-        unasked=answers.unasked,
+        refusals=[*others.refusals, *refusals.find(comparison, changes), *answers.refusals],
+        unasked=(*others.unasked, *answers.unasked),
         busy=[f"stack {stack.name} is {stack.status}" for stack in deployed.values() if stack.is_in_progress],
         settings=[one for stack in wanted if stack.name in active for one in _settings(stack, active[stack.name])],
         phases=[phase for phase in phases if phase],

@@ -23,7 +23,7 @@ _ENVIRONMENT: Final = "environmentId"
 
 @attrs.frozen
 class Answers:
-    """What Schema Registry says. `unasked` has one sentence for each schema that it could not be asked about."""
+    """What a vendor says. `unasked` has one sentence for each object that it could not be asked about."""
 
     refusals: tuple[Refusal, ...] = ()
     unasked: tuple[str, ...] = ()

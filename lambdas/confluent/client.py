@@ -28,6 +28,7 @@ from lambdas.shared.errors import (
     InProgress,
     LakeferryError,
     NotFound,
+    OtherTenant,
     ParentMissing,
     ResourceFailed,
     Transient,
@@ -215,10 +216,15 @@ class Confluent:
     def tenant(self) -> str:
         return self.organization_id
 
-    def wrong_tenant(self, tenant: str) -> LakeferryError:
+    @property
+    def principal(self) -> str:
+        """Return the Cloud key's id. It has one owner for its whole life."""
+        return self.cloud.key.id
+
+    def wrong_tenant(self, tenant: str) -> OtherTenant:
         """Return the error for a login that is not one of `tenant`, where the object is."""
         what = f"it is in organization {tenant}, and Cloud key {self.cloud.key.id} is of organization {self.organization_id}"
-        return LakeferryError(confluent_errors.OTHER_ORGANIZATION, what)
+        return OtherTenant(confluent_errors.OTHER_ORGANIZATION, what)
 
     def unseen(self, why: str) -> Denied:
         return sight.unseen(why)

@@ -86,7 +86,9 @@ DELETION_PROTECTED: Final = ErrorRow(
 ENVIRONMENT_NOT_EMPTY: Final = ErrorRow(
     "CFL-ENVIRONMENT-NOT-EMPTY",
     "Move or delete what is named above if nobody needs it, then destroy again. If this deployment still uses the environment, "
-    "remove environment_id and environment_name from the deployment file, and deploy again.",
+    "remove environment_id and environment_name from the deployment file, and deploy again. If Confluent refuses to list "
+    "something, give the Cloud key's owner the role OrganizationAdmin; or delete the environment in Confluent's console, run "
+    "`lakeferry forget STACK LOGICAL_ID`, and destroy again.",
 )
 CANT_CHANGE: Final = ErrorRow(
     "CFL-CANT-CHANGE",

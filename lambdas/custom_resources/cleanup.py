@@ -1,14 +1,16 @@
 """Remove what vendors and jobs leave behind: objects and uploads in a bucket, tables of a Glue database.
 
 A Glue database may have other people's tables. A table is the deployment's if its files are in the deployment's own bucket; only
-such tables are dropped, and the database only if nothing else is in it.
+such tables are dropped, and the database only if nothing else is in it. Glue's lists leave out the tables that Lake Formation
+hides from the caller, and a database is deleted with all its tables. So the database stays unless Lake Formation can't hide any.
+An empty database costs nothing.
 
 Each method works until the deadline and returns True if nothing is left. Something that is already gone counts as removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +18,7 @@ import attrs
 
 from lambdas.shared.aws import aws_call, error_for, raise_instead
 from lambdas.shared.clock import Deadline
+from lambdas.shared.errors import Refused
 
 if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
 
+#: Settings of Lake Formation with the permissions of new databases and tables.
+_DEFAULTS: Final = ("CreateDatabaseDefaultPermissions", "CreateTableDefaultPermissions")
+_IAM_DECIDES: Final = "IAM_ALLOWED_PRINCIPALS"
 _GONE: Final = ("NoSuchBucket", "NoSuchUpload", "EntityNotFoundException")
 
 
@@ -71,7 +77,10 @@ class Cleaner:
         return False
 
     def glue_database(self, name: str, table_bucket: str) -> bool:
-        """Drop the tables whose files are in `table_bucket`, and the database if it then has no table. "" is no bucket."""
+        """Drop the tables whose files are in `table_bucket`, and the database if it then certainly has no table.
+
+        "" is no bucket.
+        """
         glue: GlueClient = self.client("glue")
         while self._has_time():
             try:
@@ -81,7 +90,7 @@ class Cleaner:
                     for table in own:
                         with suppress(_Gone), _calling(f"removing Glue table {name}.{table['Name']}"):
                             glue.delete_table(DatabaseName=name, Name=table["Name"])
-                    if not tables:
+                    if not tables and lists_all_tables(self.client("lakeformation")):
                         glue.delete_database(Name=name)
                     if not own:
                         return True
@@ -127,6 +136,32 @@ def is_table_in(table: Mapping[str, Any], bucket: str) -> bool:
     """Return whether the files of a table of Glue are in the bucket. False for a table without a location."""
     locations = (table.get("StorageDescriptor", {}).get("Location", ""), table.get("Parameters", {}).get("metadata_location", ""))
     return bool(bucket) and any(location.startswith(f"s3://{bucket}/") for location in locations)
+
+
+def lists_all_tables(lake_formation: Any) -> bool:
+    """Return whether Glue's lists have all tables. False if that isn't known. Raises Transient.
+
+    Glue returns only the tables on which the caller has a permission of Lake Formation. By default the group of all whom IAM
+    allows, IAMAllowedPrincipals, has all permissions on each table; a data lake administrator can take them away from one table.
+    Without an administrator, and with these defaults, IAM alone decides. Source: Lake Formation's developer guide, "Metadata
+    permissions" and "Implicit Lake Formation permissions"; the API reference of DataLakeSettings.
+    """
+    try:
+        with aws_call("reading the settings of Lake Formation"):
+            settings = lake_formation.get_data_lake_settings()["DataLakeSettings"]
+    except Refused:
+        return False
+    has_administrator = any(settings.get(name) for name in ("DataLakeAdmins", "ReadOnlyAdmins"))
+    return not has_administrator and all(gives_all_to_iam(settings.get(name) or []) for name in _DEFAULTS)
+
+
+def gives_all_to_iam(permissions: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether these default permissions leave a new database or table to IAM alone."""
+    return any(
+        permission.get("Principal", {}).get("DataLakePrincipalIdentifier") == _IAM_DECIDES
+        and "ALL" in permission.get("Permissions", [])
+        for permission in permissions
+    )
 
 
 class _Gone(Exception):

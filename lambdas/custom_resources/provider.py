@@ -19,6 +19,7 @@ from lambdas.custom_resources import reconcile, registry, state
 from lambdas.custom_resources.reconcile import Reconciler
 from lambdas.custom_resources.registry import ResourceType
 from lambdas.custom_resources.request import (
+    CREATE,
     DELETE,
     DISCARD,
     STARTED,
@@ -196,10 +197,11 @@ class Lifecycle:
 
     def _accept(self, request: Request, target: Identity) -> None:
         name = self._name(request, target)
+        is_known = request.verb != CREATE and request.identity == target
         now = self.deadline.clock.time()
         self.states.change(
             _key(request, target),
-            lambda row: state.accept_request(row, request, name=name, now=now, stacks=self.stacks),
+            lambda row: state.accept_request(row, request, name=name, now=now, stacks=self.stacks, is_known=is_known),
         )
 
     def _name(self, request: Request, target: Identity) -> str:

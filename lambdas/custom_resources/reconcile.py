@@ -4,9 +4,9 @@ If an answer was lost, its outcome is determined by listing objects. An object c
 result. If the outcome of a create is unknown, the object counts as absent only if a search ABSENCE_GAP seconds later finds
 nothing either. Temporary errors are retried, for at most as long as CloudFormation waits.
 
-Vendors hide what a login may not see. So an object that is not found counts as gone only if a delete of it was sent and not
-refused, or if the login is one of the object's tenant and proves that it would see the object. Otherwise it is unknown, which is
-an error.
+Vendors hide what a login may not see. So an object that is not found counts as gone only if the login is one of the object's
+tenant and proves that it would see the object, or if it is the login that saw the object and sent a delete that was not refused.
+Otherwise it is unknown, which is an error. An accepted delete may fail later, so to another login it proves nothing.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from lambdas.shared.errors import (
 )
 from lambdas.shared.http import NotSent
 from lambdas.shared.resource import Context, Outputs, ResourceHandler
+from lambdas.shared.tenants import require_tenant
 
 #: Seconds after which a vendor that limits the rate is asked again, even if it named a longer time: limits may end sooner.
 LONGEST_WAIT: Final = 300.0
@@ -126,7 +127,7 @@ class Reconciler:
             outputs = self._present()
             self._learn_tenant()
             if outputs is not None:
-                self._facts.deleted = False  # an earlier delete was accepted, and had no effect
+                self._facts.deleted_by = ""  # an earlier delete was accepted, and had no effect
             return outputs
         except ParentMissing:
             raise
@@ -175,10 +176,8 @@ class Reconciler:
         return self.context.clock.time()
 
     def _require_tenant(self) -> None:
-        """Raise LakeferryError if the login is one of another organization or account than the object's."""
-        tenant = self._facts.tenant
-        if tenant and self.context.vendor.tenant != tenant:
-            raise self.context.vendor.wrong_tenant(tenant)
+        """Raise OtherTenant if the login is one of another organization or account than the object's."""
+        require_tenant(self.context.vendor, [self._facts.tenant])
 
     def _learn_tenant(self) -> None:
         """Record the tenant of an object that was found. A state of an earlier release doesn't have it."""
@@ -188,13 +187,32 @@ class Reconciler:
     def _require_absence(self) -> None:
         """Return if an object that was not found doesn't exist. Raises Denied or InProgress if that is not proved."""
         facts, vendor = self._facts, self.context.vendor
-        if not facts.may_exist or facts.deleted or getattr(self.handler, "ABSENCE_IS_SHOWN", False):
+        has_deleted = facts.deleted_by == vendor.principal
+        if not facts.may_exist or has_deleted or getattr(self.handler, "ABSENCE_IS_SHOWN", False):
+            return
+        if facts.unrecorded:
+            self._require_absence_without_state()
             return
         is_lost_create = facts.object_id is None and facts.lost_id is None
         if is_lost_create and facts.creator and facts.creator == vendor.creator:
             return  # who has created an object sees it
         if not facts.tenant:
             raise vendor.unseen("the state was written by an earlier release, which did not record where the object is")
+        vendor.require_sight(self.spec)
+
+    def _require_absence_without_state(self) -> None:
+        """Return if an object whose state was lost doesn't exist. Raises Denied, InProgress or LakeferryError if it may exist.
+
+        The other states say in which tenant it would be. A rollback also deletes what was never created, because the function
+        could not write its state: then the table never had one.
+        """
+        vendor = self.context.vendor
+        if self.lease.state.verb == DELETE and self.context.rolling_back():
+            return
+        tenants = self.lease.states.tenants()
+        if not tenants:
+            raise vendor.unseen("the table has no state of it, nor of another object, so it isn't known where it would be")
+        require_tenant(vendor, tenants)
         vendor.require_sight(self.spec)
 
     def _present(self) -> Outputs | None:
@@ -213,6 +231,7 @@ class Reconciler:
             return None
         self._facts.object_id, self._facts.lost_id = object_ids[0], None
         self._facts.attempted, self._facts.absent_since = False, None
+        self._facts.unrecorded = False
         self._facts.owned = True
         return object_ids[0]
 
@@ -222,7 +241,7 @@ class Reconciler:
             self._require_absence()
         self._rule_out_lost_create()
         facts.tenant, facts.creator = vendor.tenant, vendor.creator
-        facts.deleted = False
+        facts.deleted_by, facts.unrecorded = "", False
         was_owned = facts.owned
         facts.attempted, facts.lost_id, facts.creates = True, None, facts.creates + 1
         self.lease.save()
@@ -273,14 +292,15 @@ class Reconciler:
 
     def _delete(self, context: Context[Any], spec: Any, object_id: str, *, is_known: bool) -> None:
         """Delete an object that the login sees. The state says so first: the function may end before it gets the answer."""
-        facts, before = self._facts, self._facts.deleted
-        if is_known and not before:
-            facts.deleted = True
+        facts, before = self._facts, self._facts.deleted_by
+        if is_known and before != self.context.vendor.principal:
+            facts.deleted_by = self.context.vendor.principal
             self.lease.save()
         try:
             self.handler.delete(context, spec, object_id)
         except LakeferryError as error:
-            facts.deleted = before if not _may_have_happened(error) else facts.deleted
+            if not _may_have_happened(error):
+                facts.deleted_by = before
             raise
 
     def _remove_duplicates(self, object_id: str) -> None:

@@ -12,7 +12,7 @@ rollback, may be too late: the stack's status in CloudFormation then decides.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import attrs
@@ -45,6 +45,9 @@ class Documents(Protocol):
 
         The document may be removed after `expires`, in seconds since 1970.
         """
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        """Yield all documents."""
 
 
 @attrs.frozen
@@ -79,6 +82,17 @@ class DynamoDocuments:
                 raise
         return True
 
+    def all(self) -> Iterator[dict[str, Any]]:
+        start: dict[str, Any] = {}
+        while True:
+            with aws_call(f"reading table {self.table}"):
+                page = self.client.scan(TableName=self.table, ConsistentRead=True, **start)
+            for item in page.get("Items", []):
+                yield json.loads(item["document"]["S"])
+            if not page.get("LastEvaluatedKey"):
+                return
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
 
 #: Seconds for which the item of a deleted object is kept, as a tombstone. Lambda may deliver an event up to six hours late.
 TOMBSTONE_SECONDS: Final = 7 * 86400.0
@@ -90,8 +104,10 @@ class KnownObject:
     """What is known about the object, over all requests. `attempted`: a create was sent, and its outcome is not known.
 
     `tenant` is the vendor's organization or account in which the object is, `creator` the login that created it, as the vendor's
-    client names them; both are empty in a state that an earlier release wrote. `deleted`: a delete of the object was sent
-    by a login that saw it, and not refused. `forgotten`: when and why a person declared that the object is gone.
+    client names them; both are empty in a state that an earlier release wrote. `deleted_by` is the login that saw the object and
+    sent a delete that was not refused; "" if there was none. `unrecorded`: CloudFormation had the object before the table had a
+    state of it, so the state was lost, and it is not known what it said. `forgotten`: when and why a person declared that the
+    object is gone.
     `owned`: the object is this resource's if it exists, because a create that may have made it was sent. It is never concluded
     from a search that found nothing: somebody else may create an object of that name after it.
     """
@@ -101,7 +117,8 @@ class KnownObject:
     tenant: str = ""
     creator: str = ""
     attempted: bool = False
-    deleted: bool = False
+    deleted_by: str = ""
+    unrecorded: bool = False
     forgotten: str = ""
     owned: bool = False
     absent_since: float | None = None
@@ -110,14 +127,14 @@ class KnownObject:
 
     @property
     def may_exist(self) -> bool:
-        """Return whether a create was sent that may have had an effect. The state is written before each create is sent."""
-        return bool(self.object_id or self.lost_id or self.attempted)
+        """Return whether a create may have been sent that had an effect. The state is written before each create is sent."""
+        return bool(self.object_id or self.lost_id or self.attempted or self.unrecorded)
 
     def forget(self) -> None:
         """Forget the object. Its tenant is forgotten too: the next object may be in another one."""
         self.object_id = self.lost_id = self.absent_since = None
-        self.attempted = self.deleted = self.owned = False
-        self.tenant = self.creator = self.forgotten = ""
+        self.attempted = self.unrecorded = self.owned = False
+        self.tenant = self.creator = self.deleted_by = self.forgotten = ""
         self.notes.clear()
 
 
@@ -176,6 +193,11 @@ class StateStore:
     def read(self, key: str) -> ResourceState | None:
         stored = self.documents.read(key)
         return _CONVERTER.structure(stored.document, ResourceState) if stored.version else None
+
+    def tenants(self) -> frozenset[str]:
+        """Return the organizations or accounts in which the table's objects are; none if no state names one."""
+        stored = (_CONVERTER.structure(document, ResourceState) for document in self.documents.all())
+        return frozenset(row.facts.tenant for row in stored if row.facts.tenant)
 
     def change(self, key: str, change: Callable[[ResourceState | None], ResourceState]) -> ResourceState:
         """Apply `change` to the current row, again if another writer was faster. If it returns the same row, write nothing."""
@@ -253,9 +275,12 @@ class Lease:
 _REMEMBERED = 50
 
 
-def accept_request(row: ResourceState | None, request: Request, *, name: str, now: float, stacks: Stacks) -> ResourceState:
+def accept_request(
+    row: ResourceState | None, request: Request, *, name: str, now: float, stacks: Stacks, is_known: bool = False
+) -> ResourceState:
     """Return the row with `request` in force. Raises StaleRequest if a later request was accepted before.
 
+    `is_known`: CloudFormation has an object with this id, so there should be a row.
     If a deployment is retried, a failed request comes again with the same id. Its timeout then starts again.
     """
     started = request.started or now
@@ -267,7 +292,14 @@ def accept_request(row: ResourceState | None, request: Request, *, name: str, no
     backward = request.verb == UPDATE and not stacks.is_forward(request.stack_id)
     if row is None:
         return ResourceState(
-            request.id, request.verb, request.fingerprint, started, name, given=dict(request.given), backward=backward
+            request.id,
+            request.verb,
+            request.fingerprint,
+            started,
+            name,
+            given=dict(request.given),
+            backward=backward,
+            facts=KnownObject(unrecorded=is_known),
         )
     if request.verb != DELETE:
         _require_timely(row, request, backward, stacks)

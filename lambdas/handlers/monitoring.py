@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -13,6 +14,7 @@ from botocore.config import Config
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent, RestClient
 from lambdas.confluent.telemetry import TELEMETRY
+from lambdas.custom_resources.state import DynamoDocuments, StateStore
 from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point, require_variables
 from lambdas.monitoring import errors as monitoring_errors
 from lambdas.monitoring.checks import OF_AWS, Clients, checks_of, emit, run_checks, unmeasured
@@ -28,10 +30,11 @@ from lambdas.monitoring.measurements import (
 from lambdas.monitoring.settings import Monitored, combine
 from lambdas.shared import deployment
 from lambdas.shared.clock import Clock, Deadline, SystemClock
-from lambdas.shared.errors import LakeferryError
+from lambdas.shared.errors import Denied, LakeferryError
 from lambdas.shared.http import Session
 from lambdas.shared.s3 import Objects
 from lambdas.shared.secrets import SecretStore
+from lambdas.shared.tenants import require_tenant
 from lambdas.snowflake import secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 
@@ -56,6 +59,8 @@ class Settings:
     confluent_url: str
     snowflake_secret: str
     snowflake_url: str
+    state_table: str = ""
+    snowflake_state_table: str = ""
 
 
 def on_schedule(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -106,17 +111,22 @@ def telemetry(settings: Settings, session: Session, clock: Clock) -> RestClient:
     if not settings.metrics_key or not settings.monitored.cluster:
         raise LakeferryError(monitoring_errors.NOT_SET, f"{contract.CLOUD_KEY_SECRET} or {contract.CLUSTER}")
     key = SecretStore(_client("secretsmanager")).read_key(settings.metrics_key)
+    with suppress(Denied):  # a key that may not read its organization: Confluent then refuses it for the cluster of another one
+        require_tenant(Confluent(session, clock, key, settings.confluent_url), _tenants(settings.state_table, clock))
     return RestClient(session, clock, settings.telemetry_url, key)
 
 
 def tableflow(settings: Settings, session: Session, clock: Clock) -> Connection:
-    """Connect with the key in the secret, to the environment and cluster that the secret names."""
+    """Connect with the key in the secret, to the environment that the secret names and the deployment's cluster.
+
+    A Tableflow key can't read its organization. Confluent refuses it for a cluster of another one.
+    """
     if not settings.tableflow_secret:
         raise LakeferryError(monitoring_errors.NOT_SET, contract.TABLEFLOW_SECRET)
     store = SecretStore(_client("secretsmanager"))
     key, stored = store.read_key(settings.tableflow_secret), store.read(settings.tableflow_secret)
     plane = Confluent(session, clock, key, settings.confluent_url).tableflow(key)
-    return Connection(plane, stored["environment.id"].reveal(), stored["kafka.cluster.id"].reveal())
+    return Connection(plane, stored["environment.id"].reveal(), settings.monitored.cluster)
 
 
 def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
@@ -129,7 +139,17 @@ def snowflake(settings: Settings, session: Session, clock: Clock) -> Snowflake:
         stored[name].reveal() if name in stored else "" for name in (secret_fields.ACCOUNT, secret_fields.USER, "role")
     )
     login = Login(account, user, sql.named(role))
-    return Snowflake(session, clock, login, secret_fields.read_pair(store, settings.snowflake_secret), settings.snowflake_url)
+    pair = secret_fields.read_pair(store, settings.snowflake_secret)
+    vendor = Snowflake(session, clock, login, pair, settings.snowflake_url)
+    require_tenant(vendor, _tenants(settings.snowflake_state_table, clock))
+    return vendor
+
+
+def _tenants(table: str, clock: Clock) -> frozenset[str]:
+    """Return the organizations or accounts in which a stack's objects are. Raises LakeferryError."""
+    if not table:
+        raise LakeferryError(monitoring_errors.NOT_SET, f"{contract.STATE_TABLE} or {contract.SNOWFLAKE_STATE_TABLE}")
+    return StateStore(DynamoDocuments(_client("dynamodb"), table), clock).tenants()
 
 
 def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
@@ -152,6 +172,8 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
         confluent_url=environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE,
         snowflake_secret=environment.get(contract.SNOWFLAKE_SECRET, ""),
         snowflake_url=environment.get(contract.SNOWFLAKE_URL, ""),
+        state_table=environment.get(contract.STATE_TABLE, ""),
+        snowflake_state_table=environment.get(contract.SNOWFLAKE_STATE_TABLE, ""),
     )
 
 

@@ -12,6 +12,7 @@ import attrs
 
 from lambdas import contract
 from lambdas.confluent.client import CONTROL_PLANE, Confluent
+from lambdas.custom_resources.state import DynamoDocuments, StateStore
 from lambdas.handlers.runtime import LambdaContext, client, deadline, entry_point
 from lambdas.rotation import errors as rotation_errors
 from lambdas.rotation import steps
@@ -25,6 +26,7 @@ from lambdas.shared.errors import LakeferryError, Refused
 from lambdas.shared.http import Session
 from lambdas.shared.log import Log
 from lambdas.shared.secrets import SecretStore
+from lambdas.shared.tenants import require_tenant
 from lambdas.snowflake.client import Snowflake
 
 if TYPE_CHECKING:
@@ -37,12 +39,22 @@ class Settings:
     confluent_url: str
     snowflake_url: str
     policy: Policy
+    state_table: str = ""
 
 
 def rotate(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     with entry_point(secret=str(event.get("SecretId") or event.get("secret") or ""), step=event.get("Step")) as log:
         end = deadline(context, contract.ROTATION_MARGIN_SECONDS)
-        return answer(build(read_settings(os.environ), client("secretsmanager"), Session(end), end, log), event)
+        settings = read_settings(os.environ)
+        tenants = functools.cache(lambda: _tenants(settings, end))
+        return answer(build(settings, client("secretsmanager"), Session(end), end, log, tenants=tenants), event)
+
+
+def _tenants(settings: Settings, end: Deadline) -> frozenset[str]:
+    """Return where the stack's objects are. Raises LakeferryError: without the comparison, no key is replaced or revoked."""
+    if not settings.state_table:
+        raise LakeferryError(errors.SETTINGS, f"{contract.STATE_TABLE} not set")
+    return StateStore(DynamoDocuments(client("dynamodb"), settings.state_table), end.clock).tenants()
 
 
 def answer(rotation: Rotation, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,18 +70,30 @@ def answer(rotation: Rotation, event: Mapping[str, Any]) -> dict[str, Any]:
     return operation(rotation, secret)
 
 
-def build(settings: Settings, secrets: SecretsManagerClient, session: Session, deadline: Deadline, log: Log) -> Rotation:
+def build(
+    settings: Settings,
+    secrets: SecretsManagerClient,
+    session: Session,
+    deadline: Deadline,
+    log: Log,
+    *,
+    tenants: Callable[[], frozenset[str]],
+) -> Rotation:
+    """`tenants` returns the organizations or accounts in which the stack's objects are. A login of another one is refused."""
+
     @functools.cache
     def confluent() -> Confluent:
         if not settings.cloud_key_secret:
             raise LakeferryError(errors.SETTINGS, f"{contract.CLOUD_KEY_SECRET} not set")
         key = SecretStore(secrets).read_key(settings.cloud_key_secret)
-        return Confluent(session, deadline.clock, key, settings.confluent_url)
+        vendor = Confluent(session, deadline.clock, key, settings.confluent_url)
+        require_tenant(vendor, tenants())
+        return vendor
 
     strategies: dict[str, Callable[[], Strategy]] = {
         steps.CONFLUENT: lambda: ConfluentApiKey(confluent),
         steps.SNOWFLAKE: lambda: SnowflakeKeyPair(
-            lambda login, key: Snowflake(session, deadline.clock, login, key, settings.snowflake_url)
+            lambda login, key: Snowflake(session, deadline.clock, login, key, settings.snowflake_url), tenants
         ),
     }
     return Rotation(secrets, lambda kind: strategies[kind](), settings.policy, deadline, log)
@@ -90,6 +114,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         confluent_url=environment.get(contract.CONFLUENT_URL) or CONTROL_PLANE,
         snowflake_url=environment.get(contract.SNOWFLAKE_URL, ""),
         policy=Policy(keep, grace * DAY),
+        state_table=environment.get(contract.STATE_TABLE, ""),
     )
 
 

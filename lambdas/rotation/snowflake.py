@@ -6,7 +6,7 @@ its grace period is over. The user logs in with its own key, in a role that can 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import attrs
@@ -17,6 +17,7 @@ from lambdas.rotation.steps import LiveKey, Replaced
 from lambdas.rotation.versions import RotationContext, Version
 from lambdas.shared.errors import Denied, Refused
 from lambdas.shared.redaction import Secret
+from lambdas.shared.tenants import require_tenant
 from lambdas.snowflake import keypair, secret_fields, sql
 from lambdas.snowflake.client import Login, Snowflake
 from lambdas.snowflake.keypair import SET_SLOT, SLOTS, UNSET_SLOT, KeyPair, UnusableKey
@@ -74,9 +75,13 @@ class _Keys:
 
 @attrs.frozen
 class SnowflakeKeyPair:
-    """`connect` returns a client for a login. `make` and `load` are parameters because they take the most time."""
+    """`connect` returns a client for a login, and `tenants` the accounts in which the deployment's objects are.
+
+    `make` and `load` are parameters because they take the most time.
+    """
 
     connect: Callable[[Login, KeyPair], Snowflake]
+    tenants: Callable[[], Iterable[str]]
     make: Callable[[], KeyPair] = keypair.make
     load: Load = keypair.load
     _keys: _Keys = attrs.field(default=attrs.Factory(lambda self: _Keys(self.load), takes_self=True), init=False)
@@ -106,9 +111,11 @@ class SnowflakeKeyPair:
     def authenticates(self, version: Version) -> bool:
         client = self.connect(_login(version, _PUBLIC), self._keys.of(version))
         try:
-            return client.value(sql.statement(_WHO)).upper() == version.text(USER).upper()
+            is_user = client.value(sql.statement(_WHO)).upper() == version.text(USER).upper()
         except Denied:
             return False
+        require_tenant(client, self.tenants())
+        return is_user
 
     def is_there(self, context: RotationContext, pending: Version) -> bool:
         return self._keys.of(pending).fingerprint in self._user(context).slots.values()
@@ -149,6 +156,7 @@ class SnowflakeKeyPair:
             except Denied as error:
                 denied = denied or error.what
                 continue
+            require_tenant(client, self.tenants())
             properties = {row.get("property", "").upper(): row.get("value", "") for row in rows}
             since = {slot: properties.get(f"{slot}_LAST_SET_TIME", "") for slot in SLOTS}
             return _User(client, keypair.slot_fingerprints(properties), since)

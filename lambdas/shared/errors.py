@@ -3,6 +3,7 @@
 LakeferryError
 ├── BadProperties        mistakes in the event's properties, all of them      reported immediately
 ├── StaleRequest         a later request has replaced this one                reported immediately
+├── OtherTenant          the login is of another organization or account      reported immediately
 ├── Refused              the vendor refuses, and would refuse again           reported immediately
 │   ├── Denied           401 or 403, also while a new permission isn't effective   retried for a while
 │   ├── NotFound         404 for something other than the object itself       retried for a while
@@ -81,6 +82,10 @@ class BadProperties(LakeferryError):
 
 class StaleRequest(LakeferryError):
     """A later request is in force; this one may do nothing more."""
+
+
+class OtherTenant(LakeferryError):
+    """The login is of another organization or account than the objects, so it would see none of them."""
 
 
 class Refused(LakeferryError):

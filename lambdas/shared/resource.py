@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 
 from lambdas.shared.clock import Clock
-from lambdas.shared.errors import LakeferryError
+from lambdas.shared.errors import LakeferryError, OtherTenant
 from lambdas.shared.properties import Properties
 from lambdas.shared.secrets import SecretStore
 
@@ -64,11 +64,12 @@ class Vendor(Protocol):
     """What the lifecycle of all resources needs to know of a vendor's client.
 
     `tenant` is the organization or account of the login. It has no name in it that somebody can change. `creator` is the login as
-    far as it sees all that it created, for whatever reason; "" if it may not. NAMES_ARE_UNIQUE: a create fails while another
-    object has the name, seen or not.
+    far as it sees all that it created, for whatever reason; "" if it may not. `principal` is the login, as far as its rights can
+    differ from another one's. NAMES_ARE_UNIQUE: a create fails while another object has the name, seen or not.
     """
 
-    NAMES_ARE_UNIQUE: bool
+    @property
+    def NAMES_ARE_UNIQUE(self) -> bool: ...  # noqa: N802
 
     @property
     def tenant(self) -> str: ...
@@ -76,7 +77,10 @@ class Vendor(Protocol):
     @property
     def creator(self) -> str: ...
 
-    def wrong_tenant(self, tenant: str) -> LakeferryError: ...
+    @property
+    def principal(self) -> str: ...
+
+    def wrong_tenant(self, tenant: str) -> OtherTenant: ...
 
     def unseen(self, why: str) -> LakeferryError: ...
 
@@ -89,6 +93,9 @@ class ResourceHandler(Protocol):
 
     With `ABSENCE_IS_SHOWN = True`, `find_existing` returns [] only if it has seen that the object doesn't exist. Without it, an
     object that isn't found may also be hidden from the login.
+
+    With a function `has_completed(context, spec, object_id)`, an object may be absent as it should be: it returns True for one
+    that has done all its work and that the vendor removed since.
     """
 
     @property

@@ -19,7 +19,7 @@ import attrs
 
 from lambdas.shared import errors
 from lambdas.shared.clock import Clock
-from lambdas.shared.errors import Denied, LakeferryError, NotFound, Refused, Transient
+from lambdas.shared.errors import Denied, LakeferryError, NotFound, OtherTenant, Refused, Transient
 from lambdas.shared.http import Response, Session, Timeouts, require_safe
 from lambdas.shared.redaction import Secret
 from lambdas.snowflake import errors as snowflake_errors
@@ -139,10 +139,15 @@ class Snowflake:
         """Return the role: it owns what it creates, and an owner sees its objects."""
         return self.login.role
 
-    def wrong_tenant(self, tenant: str) -> LakeferryError:
+    @property
+    def principal(self) -> str:
+        """Return user and role: the role decides what the login sees."""
+        return f"{self.login.user} in role {self.login.role}"
+
+    def wrong_tenant(self, tenant: str) -> OtherTenant:
         """Return the error for a login that is not one of `tenant`, where the object is."""
         what = f"it is in account {tenant}, and {self.login.account} is account {self.tenant}"
-        return LakeferryError(snowflake_errors.OTHER_ACCOUNT, what)
+        return OtherTenant(snowflake_errors.OTHER_ACCOUNT, what)
 
     def unseen(self, why: str) -> Denied:
         return Denied(snowflake_errors.UNSEEN, f"whether it still exists can't be told: {why}", patience=0.0)

@@ -7,7 +7,10 @@
   Formation's developer guide, "Changing the default settings for your data lake" and "Overview of Lake Formation permissions";
   the words are those of public bug reports (aws-samples/dbt-glue #548).
 
-POST lake-formation {"governs": true, "grants": {"<name of a role>": ["DESCRIBE", …]}} under /_simulator changes them.
+- Whoever has a permission on a database but not on a table of it, doesn't see the table in Glue's lists: this is not simulated.
+
+POST lake-formation {"governs": true, "administrators": ["<ARN>", …], "grants": {"<name of a role>": ["DESCRIBE", …]}} under
+/_simulator changes them.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ class LakeFormation:
     """`grants` has the permissions of roles, in capitals with underscores, by the role's name."""
 
     governs: bool = False
+    administrators: list[str] = field(default_factory=list)
     grants: dict[str, list[str]] = field(default_factory=dict)
 
     def refusal(self, action: str, principal: str, resource: str) -> str:
@@ -54,7 +58,7 @@ class LakeFormation:
     def settings(self) -> dict[str, Any]:
         defaults = [] if self.governs else [_IAM]
         return {
-            "DataLakeAdmins": [],
+            "DataLakeAdmins": [{"DataLakePrincipalIdentifier": arn} for arn in self.administrators],
             "CreateDatabaseDefaultPermissions": defaults,
             "CreateTableDefaultPermissions": defaults,
         }
@@ -66,7 +70,7 @@ ACCOUNT: Final = LakeFormation()
 @controls.register("POST", "/lake-formation")
 def change(request: control.Request) -> control.Response:
     given = LakeFormation(**request.document())
-    ACCOUNT.governs, ACCOUNT.grants = given.governs, given.grants
+    ACCOUNT.governs, ACCOUNT.administrators, ACCOUNT.grants = given.governs, given.administrators, given.grants
     return control.as_json({"governs": ACCOUNT.governs})
 
 

@@ -9,7 +9,16 @@ from simulators.confluent import regions
 from simulators.confluent.authorization import allowed, require
 from simulators.confluent.errors import ApiError, bad_request, conflict, forbidden
 from simulators.confluent.http import TABLEFLOW, Call
-from simulators.confluent.model import Cluster, ComputePool, Environment, Plane, ProviderIntegration, Resource, SchemaRegistry
+from simulators.confluent.model import (
+    Cluster,
+    ComputePool,
+    Content,
+    Environment,
+    Plane,
+    ProviderIntegration,
+    Resource,
+    SchemaRegistry,
+)
 from simulators.confluent.organization import CLOUD, Organization
 from simulators.confluent.resources import CLOUD_FIELD, ENVIRONMENT, Field, Kind
 
@@ -69,7 +78,8 @@ class Environments(Kind[Environment]):
             erase_cluster(org, cluster)
         for integration in [each for each in org.provider_integrations.values() if each.environment == record.id]:
             PROVIDER_INTEGRATIONS.erase(org, integration)
-        for objects in (org.compute_pools, org.schema_registries):
+        contents = (org.networks, org.private_link_attachments, org.provider_integrations_v2)
+        for objects in (org.compute_pools, org.schema_registries, *contents):
             for each in [each for each in objects.values() if each.environment == record.id]:
                 del objects[each.id]
         for key in [key for key in org.statements if key[0] == record.id]:
@@ -326,6 +336,43 @@ def end_usage(org: Organization, name: str, crn: str) -> None:
         integration.ended_usages.append((org.clock.now() + org.delays.usage, crn))
 
 
+class _Contents(Kind[Content]):
+    """Objects that an environment may hold. Only their names are simulated: nothing uses them."""
+
+    record, parent, verbs = Content, ENVIRONMENT, ("create", "list", "read", "delete")
+
+    def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
+        return f"{org.environments[values['environment']].crn}/{self.label.lower().replace(' ', '-')}={new_id}"
+
+
+class Networks(_Contents):
+    """Private networks. Source: Confluent's API reference, "Networks (networking/v1)"."""
+
+    api_version, name, path, label = "networking/v1", "Network", "/networking/v1/networks", "Network"
+    store, id_prefix = "networks", "n"
+    fields = (CLOUD_FIELD, Field("display_name", "name", pattern=r".{0,64}"))
+
+
+class PrivateLinkAttachments(_Contents):
+    """Source: Confluent's API reference, "Private Link Attachments (networking/v1)"."""
+
+    api_version, name, label = "networking/v1", "PrivateLinkAttachment", "Private link attachment"
+    path, store, id_prefix = "/networking/v1/private-link-attachments", "private_link_attachments", "platt"
+    fields = (CLOUD_FIELD, Field("display_name", "name", pattern=r".{0,64}"))
+
+
+class ProviderIntegrationsV2(_Contents):
+    """The second version of provider integrations: its lists don't have those of the first. Source: Confluent's API
+    reference, "Integrations (pim/v2)"."""
+
+    api_version, name, path, label = "pim/v2", "Integration", "/pim/v2/integrations", "Integration"
+    store, id_prefix, spec = "provider_integrations_v2", "cspi", ""
+    fields = (
+        Field("provider", choices=("GCP",), required=True),
+        Field("display_name", "name", required=True, pattern=r".{1,60}"),
+    )
+
+
 PROVIDER_INTEGRATIONS: Final = ProviderIntegrations()
 KINDS: Final[tuple[Kind[Any], ...]] = (
     Organizations(),
@@ -336,6 +383,9 @@ KINDS: Final[tuple[Kind[Any], ...]] = (
     FlinkRegions(),
     TableflowRegions(),
     PROVIDER_INTEGRATIONS,
+    Networks(),
+    PrivateLinkAttachments(),
+    ProviderIntegrationsV2(),
 )
 
 

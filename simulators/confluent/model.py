@@ -133,6 +133,14 @@ class ComputePool(Resource):
 
 
 @attrs.define
+class Content(Resource):
+    """An object in an environment of which only the name is simulated."""
+
+    environment: str
+    name: str
+
+
+@attrs.define
 class ProviderIntegration(Resource):
     """`vendor_role_arn` is Confluent's role, `role_arn` the customer's.
 

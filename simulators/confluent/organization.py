@@ -94,6 +94,9 @@ class Organization:
         self.api_keys: dict[str, model.ApiKey] = {}
         self.compute_pools: dict[str, model.ComputePool] = {}
         self.provider_integrations: dict[str, model.ProviderIntegration] = {}
+        self.networks: dict[str, model.Content] = {}
+        self.private_link_attachments: dict[str, model.Content] = {}
+        self.provider_integrations_v2: dict[str, model.Content] = {}
         self.connectors: dict[str, model.Connector] = {}
         self.statements: dict[tuple[str, str], model.Statement] = {}
         self.tableflow_topics: dict[tuple[str, str], model.TableflowTopic] = {}

@@ -40,7 +40,8 @@ from stacks.lake import Lake
 
 @attrs.frozen
 class Cluster:
-    """Values for other stacks: the Glue database of the tables, monitoring's own keys, and the KMS key of the secrets.
+    """Values for other stacks: the Glue database of the tables, monitoring's own keys, the KMS key of the secrets, and the table
+    of states.
 
     Other keys are not among them: a key goes with the last work of its account, and CloudFormation refuses to remove what another
     stack imports.
@@ -50,6 +51,7 @@ class Cluster:
     watcher_secret_arn: str
     table_watcher_secret_arn: str
     key_arn: str
+    state_table: str
 
 
 class ConfluentStack(LakeferryStack):
@@ -104,6 +106,7 @@ class ConfluentStack(LakeferryStack):
             watcher_secret_arn=self.export_value(self.keys[METRICS].secret.arn),
             table_watcher_secret_arn=self.export_value(self.keys[TABLES].secret.arn),
             key_arn=self.export_value(self.secrets.key.key_arn),
+            state_table=self.export_value(self.provider.states.table_name),
         )
         for key in self.keys.all:
             # An operations stack of an earlier version imports it until it is updated, after this stack.
@@ -174,7 +177,7 @@ class ConfluentStack(LakeferryStack):
             self,
             "CleanupRights",
             self.provider.role,
-            [*may_empty(lake.tableflow_arn), may_drop_tables(self, self.glue_database)],
+            [*may_empty(lake.tableflow_arn), *may_drop_tables(self, self.glue_database)],
         )
         token = self.provider.service_token
         cleanups = [
@@ -198,6 +201,7 @@ class ConfluentStack(LakeferryStack):
             "KeyRotation",
             deployment=self.deployment,
             secrets=self.secrets,
+            provider=self.provider,
             environment=_addresses(self) | {contract.CLOUD_KEY_SECRET: cloud_key},
             statements=may_read_secret(self, "CloudKey", named_secret(self, cloud_key)),
         )

@@ -56,11 +56,19 @@ def may_empty(bucket_arn: str) -> list[Statement]:
     ]
 
 
-def may_drop_tables(scope: Construct, database: str) -> Statement:
+def may_drop_tables(scope: Construct, database: str) -> list[Statement]:
     """Allow deleting the database. Glue also checks the permission to delete its user-defined functions, even if it has none."""
-    return allow(
-        "DropTables",
-        ["glue:GetTables", "glue:DeleteTable", "glue:DeleteDatabase"],
-        [*glue_tables(scope, database), own_arn(scope, "glue", f"userDefinedFunction/{database}/*")],
-        why="On destroy, the deployment's tables go, because the deployment file says so. Their names are not known here.",
-    )
+    return [
+        allow(
+            "DropTables",
+            ["glue:GetTables", "glue:DeleteTable", "glue:DeleteDatabase"],
+            [*glue_tables(scope, database), own_arn(scope, "glue", f"userDefinedFunction/{database}/*")],
+            why="On destroy, the deployment's tables go, because the deployment file says so. Their names are not known here.",
+        ),
+        allow(
+            "ReadLakeFormation",
+            ["lakeformation:GetDataLakeSettings"],
+            ["*"],
+            why="Lake Formation has no resources for its settings. They say whether Glue's lists have all tables.",
+        ),
+    ]

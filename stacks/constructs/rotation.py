@@ -17,6 +17,7 @@ from stacks.constructs.function import FunctionSchedule, PythonFunction
 from stacks.constructs.mail import alarm_on_dead_letters, alarm_topic, dead_letter_queue
 from stacks.constructs.secrets import Secret, StackSecrets
 from stacks.constructs.statements import Statement, allow
+from stacks.constructs.vendor import VendorProvider, may_read_states
 
 _STEPS: Final = ("DescribeSecret", "GetSecretValue", "PutSecretValue", "UpdateSecretVersionStage", "ListSecretVersionIds")
 #: The window in which a rotation may start.
@@ -33,6 +34,7 @@ class KeyRotation(Construct):
         *,
         deployment: Deployment,
         secrets: StackSecrets,
+        provider: VendorProvider,
         environment: Mapping[str, str],
         statements: Sequence[Statement] = (),
     ) -> None:
@@ -57,9 +59,11 @@ class KeyRotation(Construct):
             environment={
                 contract.ROTATION_KEEP: str(deployment.rotation.keep),
                 contract.ROTATION_GRACE_DAYS: str(deployment.rotation.grace_days),
+                contract.STATE_TABLE: provider.states.table_name,
                 **environment,
             },
-            statements=[own, secrets.may_use_key(), *statements],
+            # To compare the organization or account of each login with that of the objects.
+            statements=[own, secrets.may_use_key(), may_read_states(provider.states.table_arn), *statements],
             timeout_seconds=contract.ROTATION_TIMEOUT_SECONDS,
         )
         self._revocation = FunctionSchedule(

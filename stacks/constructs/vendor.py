@@ -23,6 +23,10 @@ _SERVICE_TIMEOUT: Final = contract.TOTAL_TIMEOUT_SECONDS
 O = TypeVar("O", bound=tuple[str, ...])  # noqa: E741  (outputs)
 
 
+def may_read_states(*table_arns: str) -> Statement:
+    return allow("ReadStates", ["dynamodb:Scan"], list(table_arns))
+
+
 class VendorProvider(Construct):
     """The provider of a vendor's resources. `statements` are what its function may do besides writing states."""
 
@@ -36,7 +40,7 @@ class VendorProvider(Construct):
         statements: Sequence[Statement],
     ) -> None:
         super().__init__(scope, id)
-        states = dynamodb.Table(
+        self.states = dynamodb.Table(
             self,
             "States",
             partition_key=dynamodb.Attribute(name=contract.STATE_KEY, type=dynamodb.AttributeType.STRING),
@@ -55,12 +59,14 @@ class VendorProvider(Construct):
             environment={
                 contract.PROJECT: deployment.identity.name,
                 contract.STAGE: deployment.identity.stage,
-                contract.STATE_TABLE: states.table_name,
+                contract.STATE_TABLE: self.states.table_name,
                 **environment,
             },
             statements=[
                 *statements,
-                allow("WriteStates", ["dynamodb:GetItem", "dynamodb:PutItem"], [states.table_arn]),
+                allow("WriteStates", ["dynamodb:GetItem", "dynamodb:PutItem"], [self.states.table_arn]),
+                # If the state of an object is lost, the other states say in which organization or account it is.
+                may_read_states(self.states.table_arn),
                 # To know whether the stack is being updated or rolled back.
                 may_read_own_stack(self, "DescribeStacks", "DescribeStackResource"),
             ],

@@ -104,7 +104,8 @@ def test_a_secret_rotates_once_it_is_filled(stack, provider, deployment):
     secrets = StackSecrets(stack, "Secrets", prefix="lake", purpose="tries")
     secret = secrets.empty("KeySecret", "confluent/key", "a key")
     filled = provider.create(stack, "Orders", topic())
-    KeyRotation(stack, "KeyRotation", deployment=deployment, secrets=secrets, environment={}).rotate(secret, filled)
+    rotation = KeyRotation(stack, "KeyRotation", deployment=deployment, secrets=secrets, provider=provider, environment={})
+    rotation.rotate(secret, filled)
     (schedule,) = Template.from_stack(stack).find_resources("AWS::SecretsManager::RotationSchedule").values()
     assert "Orders" in schedule["DependsOn"]
     assert secret.name == "lake/confluent/key"

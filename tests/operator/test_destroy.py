@@ -11,8 +11,9 @@ from botocore.exceptions import WaiterError
 
 from lakeferry import inventory
 from lakeferry.cli import destroy as destroy_command
+from lakeferry.deployment import stacks as deployed
 from lakeferry.errors import KEPT_BACK, STOPPED, WRONG_INPUT, CommandFailed
-from lakeferry.inventory import AWS, CONFLUENT, Verdict, destroy
+from lakeferry.inventory import AWS, CONFLUENT, Verdict, confluent, destroy, foreign
 from lakeferry.output import Output
 from lambdas.snowflake import sql
 from tests.support.leftovers import LEDGER, QUEUE, plant_at_vendors, plant_in_aws
@@ -476,3 +477,64 @@ def test_a_deployment_that_had_snowflake_is_not_gone_until_snowflake_was_looked_
     assert stacks.delete(stack) == ""
     ctx = with_snowflake(ctx, attrs.evolve(ctx.deployment.snowflake, enabled=False))
     assert [item["name"] for item in destroyed(ctx)["removed"]] == [warehouse]
+
+
+@pytest.fixture
+def shared(ctx, plant, stacks):
+    """Deploy a cluster with a topic, and a compute pool. Return the cluster's place and a client of its topics."""
+    environment = plant.make("environment", "Environment")
+    place = {"environment_id": environment, "region": ctx.region}
+    cluster = plant.make("kafka_cluster", "KafkaCluster", **place)
+    pool = plant.make("flink_compute_pool", "FlinkPool", max_cfu=5, **place)
+    account = plant.make("service_account", "AppManagerAccount")
+    where = {"environment_id": environment, "cluster_id": cluster, "service_account_id": account}
+    plant.make("role_binding", "Admin", role="CloudClusterAdmin", scope="cluster", **where)
+    secret = f"{ctx.deployment.prefix}/confluent/kafka/app_manager"
+    boto3.client("secretsmanager").create_secret(Name=secret, SecretString="{}")
+    plant.make("api_key", "KafkaKey", service="kafka", secret=secret, **where)
+    topic = {"environment_id": environment, "cluster_id": cluster, "topic": "orders", "partitions": 1, "credentials": secret}
+    plant.make("topic", "Orders", **topic)
+    known = {
+        "lf1:environment:Environment:0": (environment, {}),
+        "lf1:kafka_cluster:KafkaCluster:0": (cluster, place),
+        "lf1:flink_compute_pool:FlinkPool:0": (pool, place),
+        "lf1:topic:Orders:0": ("orders", topic),
+    }
+    stack = stacks.make("confluent", {"States": LEDGER}, known=list(known))
+    for identity, (object_id, given) in known.items():
+        stacks.remember(stack, identity, object_id, given, tenant=ctx.confluent().tenant)
+    return environment, cluster, secret
+
+
+def require_own(ctx, cluster, environment):
+    """Check what would be deleted with the deployment's cluster, as `destroy` does before it begins."""
+    item = inventory.Item(CONFLUENT, "kafka_cluster", "c", cluster, "stack", Verdict.MANAGED, parents=(environment,))
+    stack = deployed.describe(ctx, f"{ctx.deployment.prefix}-confluent", with_resources=True)
+    foreign.require_own_contents(ctx, [item], [stack])
+
+
+def test_a_cluster_with_topics_of_others_is_refused_by_name(ctx, shared):
+    environment, cluster, secret = shared
+    require_own(ctx, cluster, environment)
+    plane = ctx.confluent().kafka(environment, cluster, ctx.secrets.read_key(secret))
+    for name in ("theirs", "dlq-lcc-a1b2c3"):
+        plane.post(f"/kafka/v3/clusters/{cluster}/topics", {"topic_name": name, "partitions_count": 1})
+    ctx.clock.sleep(60)  # until Kafka lists them
+    with pytest.raises(CommandFailed) as refused:
+        require_own(ctx, cluster, environment)
+    assert (refused.value.code, refused.value.message.endswith(f"topic theirs of {cluster}")) == ("DESTROY-FOREIGN", True)
+
+
+def test_a_cluster_whose_topics_can_not_be_listed_is_refused(ctx, shared):
+    environment, cluster, secret = shared
+    boto3.client("secretsmanager").put_secret_value(SecretId=secret, SecretString="{}")
+    with pytest.raises(CommandFailed, match="can't be told"):
+        require_own(ctx, cluster, environment)
+
+
+def test_a_pool_with_statements_of_others_is_refused_by_name(ctx):
+    statement = inventory.Item(CONFLUENT, "flink_statement", "totals", "totals", "stack", Verdict.MANAGED, confluent.BY_HAND)
+    with pytest.raises(CommandFailed) as refused:
+        foreign.require_own_contents(ctx, [statement], [])
+    assert (refused.value.code, "Flink statement totals" in refused.value.message) == ("DESTROY-FOREIGN", True)
+    foreign.require_own_contents(ctx, [attrs.evolve(statement, why="")], [])

@@ -10,9 +10,11 @@ import pytest
 import requests
 
 from lakeferry.deploy.run import to_repair, verify_repair
+from lakeferry.deployment import stacks as deployed
 from lakeferry.errors import KEPT_BACK, CommandFailed
 from lakeferry.health import drift, status
 from lakeferry.inventory import AWS, CONFLUENT, SNOWFLAKE
+from lakeferry.inventory.known import Answer, Looker, read_known
 from lakeferry.output import Output
 from lambdas.custom_resources import registry, request
 from lambdas.snowflake import sql
@@ -259,3 +261,47 @@ def test_a_repair_does_not_need_snowflake_once_the_deployment_has_none(ctx, stac
     ctx = attrs.evolve(ctx, loaded=attrs.evolve(ctx.loaded, deployment=attrs.evolve(ctx.deployment, snowflake=None)))
     assert to_repair(Output(quiet=True), ctx) == ""
     assert drift.detect(ctx) == []
+
+
+@pytest.fixture
+def flink(ctx, standing):
+    """Return the properties of a statement, with a Flink key that works."""
+    environment = standing.make("environment", "Environment")
+    account = standing.make("service_account", "FlinkRunnerAccount")
+    where = {"environment_id": environment, "service_account_id": account}
+    Planter(ctx).make("role_binding", "FlinkDeveloper", role="FlinkDeveloper", scope="environment", **where)
+    secret = f"{ctx.deployment.prefix}/confluent/flink"
+    boto3.client("secretsmanager").create_secret(Name=secret, SecretString="{}")
+    Planter(ctx).make("api_key", "FlinkKey", service="flink", region=ctx.region, secret=secret, **where)
+    pool = {"compute_pool_id": "lfcp-1", "catalog": "lake", "database": "lake", "sql": "SELECT 1"}
+    return {"region": ctx.region, "credentials": secret, **pool, **where}
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"), [("COMPLETED", {}), ("RUNNING", {"Totals": "DELETED"}), ("", {"Totals": "DELETED"})]
+)
+def test_a_statement_that_completed_before_confluent_dropped_it_is_as_it_should_be(ctx, standing, stacks, flink, phase, expected):
+    """Confluent drops a statement 30 days after its end. A repair would find nothing to do."""
+    standing.had("flink_statement", "Totals", "totals-0a1b2c3d", **flink)
+    stack = standing.deploy("confluent")
+    ran = {"ran": "totals-0a1b2c3d", "phase": phase} if phase else {}
+    (identity,) = [identity for identity, *_ in standing.objects if ":Totals:" in identity]
+    stacks.remember(stack, identity, "totals-0a1b2c3d", flink, notes=ran, tenant=ctx.confluent().tenant)
+    assert drifted(ctx) == expected
+    (known,) = [known for known in read_known(ctx, described(ctx, stack)) if known.identity.logical_id == "Totals"]
+    assert Looker(ctx, deleting=True).look(known).answer is Answer.ABSENT
+
+
+def described(ctx, stack):
+    return deployed.describe(ctx, stack, with_resources=True)
+
+
+def test_what_is_not_found_and_whose_state_was_lost_is_unknown(ctx, standing, stacks):
+    """A delete came without a state, and began a new one, which doesn't say where the object would be."""
+    standing.had("service_account", "Account", "sa-1")
+    stack = standing.deploy("confluent")
+    (identity,) = [identity for identity, *_ in standing.objects]
+    stacks.remember(stack, identity, None, {}, unrecorded=True)
+    (known,) = read_known(ctx, described(ctx, stack))
+    existence = Looker(ctx, deleting=True).look(known)
+    assert (existence.answer, existence.why) == (Answer.UNKNOWN, "the functions' table has no state of it")

@@ -12,11 +12,20 @@ import requests
 from lakeferry import inventory
 from lakeferry.cli import destroy as destroy_command
 from lakeferry.deploy import run
+from lakeferry.deployment import stacks as stacks_of
 from lakeferry.errors import CommandFailed
-from lakeferry.health import drift
+from lakeferry.health import confluent, drift
+from lakeferry.health import tenants as health_tenants
+from lakeferry.health.model import Result
 from lakeferry.inventory import AWS, CONFLUENT, Verdict, forget
+from lakeferry.inventory.known import open_states
 from lakeferry.output import Output
+from lakeferry.plan import tenants
+from lakeferry.plan.schemas import Answers
+from lambdas.handlers import monitoring, runtime
+from lambdas.monitoring.settings import Monitored
 from lambdas.shared.errors import LakeferryError
+from lambdas.shared.http import Session
 from tests.support.leftovers import LEDGER
 
 ENVIRONMENT = "lf1:environment:Environment:0"
@@ -113,6 +122,95 @@ def test_a_login_of_another_organization_is_refused(stand_ins, ctx, environment)
     (found,) = drift.missing(ctx)
     assert (found.status, "CFL-OTHER-ORGANIZATION" in found.details) == (Verdict.UNKNOWN, True)
     assert exists(stand_ins, environment)
+
+
+def plan_tenants(ctx):
+    return tenants.compare(ctx, {stack_of(ctx): stacks_of.describe(ctx, stack_of(ctx))})
+
+
+def doctor_tenants(ctx):
+    (check,) = health_tenants.look(ctx, confluent.GROUP, health_tenants.ORGANIZATION, "confluent")
+    return check
+
+
+def test_plan_and_doctor_name_an_object_of_another_organization(stand_ins, ctx, environment):
+    assert plan_tenants(ctx) == Answers()
+    assert doctor_tenants(ctx).result is Result.OK
+    other_organization(stand_ins, ctx)
+    (refused,) = plan_tenants(ctx).refusals
+    assert str(refused).startswith(f"environment Environment of {stack_of(ctx)}: CFL-OTHER-ORGANIZATION: it is in organization ")
+    check = doctor_tenants(ctx)
+    assert (check.result, "CFL-OTHER-ORGANIZATION: environment Environment" in check.message) == (Result.FAIL, True)
+    assert "Store a Cloud key of the organization" in check.fix
+
+
+@pytest.mark.parametrize("service", ["secretsmanager.GetSecretValue", "DynamoDB_20120810.GetItem"])
+def test_plan_and_doctor_say_that_they_could_not_compare(ctx, environment, broken, service):
+    broken(AWS, headers={"x-amz-target": service}, status=400, shape="aws-json", code="AccessDeniedException")
+    answers = plan_tenants(ctx)
+    assert answers.refusals == ()
+    assert "could not be asked" in answers.unasked[0]
+    assert doctor_tenants(ctx).result is Result.SKIPPED
+
+
+def test_doctor_compares_nothing_before_a_deployment(ctx):
+    assert doctor_tenants(ctx).result is Result.SKIPPED
+
+
+def test_the_table_says_where_all_its_objects_are(ctx, environment, stacks):
+    stack = stacks_of.describe(ctx, stack_of(ctx), with_resources=True)
+    assert open_states(ctx, stack).tenants() == {ctx.confluent().tenant}
+
+
+def watch_settings(ctx, table):
+    return monitoring.Settings(
+        deployment=ctx.deployment.prefix,
+        bucket="",
+        prefix="",
+        monitored=Monitored("lkc-1"),
+        metrics_key=ctx.deployment.confluent.cloud_key_secret,
+        telemetry_url=ctx.addresses.confluent,
+        tableflow_secret="",
+        confluent_url=ctx.addresses.confluent,
+        snowflake_secret="",
+        snowflake_url="",
+        state_table=table,
+    )
+
+
+def watch(ctx, table):
+    """Connect as the monitoring function does to measure topics."""
+    runtime.client.cache_clear()
+    try:
+        return monitoring.telemetry(watch_settings(ctx, table), Session(ctx.deadline), ctx.clock)
+    finally:
+        runtime.client.cache_clear()
+
+
+def test_monitoring_refuses_a_key_of_another_organization(stand_ins, ctx, environment):
+    stack = stacks_of.describe(ctx, stack_of(ctx), with_resources=True)
+    table = open_states(ctx, stack).documents.table
+    assert watch(ctx, table)
+    with pytest.raises(LakeferryError, match="LAKEFERRY_STATE_TABLE"):
+        watch(ctx, "")
+    other_organization(stand_ins, ctx)
+    with pytest.raises(LakeferryError, match="CFL-OTHER-ORGANIZATION"):
+        watch(ctx, table)
+
+
+def test_monitoring_refuses_a_user_of_another_account(ctx, environment):
+    """The table's only object is in another tenant than Snowflake's account."""
+    stack = stacks_of.describe(ctx, stack_of(ctx), with_resources=True)
+    settings = attrs.evolve(
+        watch_settings(ctx, ""),
+        snowflake_secret=ctx.deployment.snowflake.key_secret,
+        snowflake_url=ctx.addresses.snowflake,
+        snowflake_state_table=open_states(ctx, stack).documents.table,
+    )
+    runtime.client.cache_clear()
+    with pytest.raises(LakeferryError, match="SNF-OTHER-ACCOUNT"):
+        monitoring.snowflake(settings, Session(ctx.deadline), ctx.clock)
+    runtime.client.cache_clear()
 
 
 def stack_of(ctx):

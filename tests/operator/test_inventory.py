@@ -7,6 +7,7 @@ import json
 import attrs
 import boto3
 import pytest
+import requests
 
 from lakeferry import inventory
 from lakeferry.inventory import AWS, CONFLUENT, ORPHAN, SNOWFLAKE, Verdict, aws_listing
@@ -330,3 +331,21 @@ def test_in_a_shared_environment_only_our_objects_are_listed(stand_ins):
     assert left == [cluster]
     assert foreign not in [item.id for item in inventory.collect(ctx)]
     assert next(item for item in inventory.collect(ctx) if item.id == theirs).verdict is Verdict.RETAINED
+
+
+def test_a_database_in_which_lake_formation_may_hide_tables_is_left_alone(ctx, stand_ins):
+    plant_in_aws(ctx)
+
+    def verdict():
+        (found,) = [item for item in inventory.collect(ctx) if item.kind == "glue_database" and item.name.startswith("lkc-")]
+        return found.verdict
+
+    def set_up(**given):
+        requests.post(f"{stand_ins.aws.url}/_simulator/lake-formation", json=given, timeout=20).raise_for_status()
+
+    assert verdict() is Verdict.ORPHANED
+    set_up(administrators=["arn:aws:iam::000000000000:role/lake-admin"])
+    try:
+        assert verdict() is Verdict.RETAINED
+    finally:
+        set_up()

@@ -39,6 +39,7 @@ class Clients:
     secrets = cached_property(lambda self: self.client("secretsmanager"))
     iam = cached_property(lambda self: self.client("iam"))
     sts = cached_property(lambda self: self.client("sts"))
+    dynamodb = cached_property(lambda self: self.client("dynamodb"))
     functions = cached_property(lambda self: self.client("lambda"))
 
     def new_bucket(self):

@@ -72,6 +72,9 @@ class MemoryDocuments:
         self.rows[key] = (json.dumps(document), over + 1)
         return True
 
+    def all(self):
+        return (json.loads(text) for text, _ in self.rows.values())
+
 
 class MemorySecrets:
     """Implements two calls of Secrets Manager. `values` has the JSON of each existing secret, None for one without a value.

@@ -9,6 +9,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from lambdas import contract
 from lambdas.confluent import secret_fields as confluent_fields
+from lambdas.custom_resources.state import DynamoDocuments, KnownObject, ResourceState, StateStore
+from lambdas.shared.clock import SystemClock
 from lambdas.shared.redaction import ApiKey, Secret
 from lambdas.snowflake import keypair
 from lambdas.snowflake import secret_fields as snowflake_fields
@@ -32,7 +34,10 @@ class Deployment:
         self.kafka = self.secret("kafka", self._kafka())
         tags = {contract.ROTATION_ROLE_TAG: "ROTATES"}
         self.user = self.secret("snowflake", self._user(), tags) if snowflake else self.admin
+        self.states = f"{prefix}-states"
+        self._write_state()
         self.environment = {
+            contract.STATE_TABLE: self.states,
             contract.CLOUD_KEY_SECRET: self.admin,
             contract.CONFLUENT_URL: cloud.url,
             contract.SNOWFLAKE_URL: snowflake.url if snowflake else "",
@@ -40,7 +45,7 @@ class Deployment:
 
     @cached_property
     def function(self):
-        role = least(self.aws, self.admin, self.kafka, self.user)
+        role = least(self.aws, self.admin, self.kafka, self.user, states=self.states)
         given = {"role": role, "environment": self.environment, "timeout": 120, "name": f"{self.prefix}-rotation"}
         return let_in(self.aws, new_function(self.aws, lambdas(), contract.ROTATE, **given))
 
@@ -48,6 +53,23 @@ class Deployment:
         tags = [{"Key": key, "Value": value} for key, value in (tags or {}).items()]
         made = self.aws.secrets.create_secret(Name=f"{self.prefix}/{name}", SecretString=json.dumps(fields), Tags=tags)
         return made["ARN"]
+
+    def _write_state(self):
+        """Create a table of states with one for each vendor, which says where its objects are."""
+        self.aws.dynamodb.create_table(
+            TableName=self.states,
+            AttributeDefinitions=[{"AttributeName": contract.STATE_KEY, "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": contract.STATE_KEY, "KeyType": "HASH"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        tenants = [self.org.id]
+        if self.snowflake:
+            account = self.snowflake._simulation.account
+            tenants.append(f"{account.locator}.AWS_{account.region.upper().replace('-', '_')}")
+        states = StateStore(DynamoDocuments(self.aws.dynamodb, self.states), SystemClock())
+        for tenant in tenants:
+            row = ResourceState("1", "Create", "", 0.0, "it", facts=KnownObject(object_id="it", tenant=tenant))
+            states.change(tenant, lambda _, row=row: row)
 
     def _admin(self):
         given = self.cloud.credentials

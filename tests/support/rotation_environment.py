@@ -113,6 +113,8 @@ class RotationEnvironment:
         self.clock = ManualClock(self._pass)
         self.steps, self.log, self.result = Steps(), io.StringIO(), []
         self.under_way = {}
+        #: Where the states say that the objects are; without states, nothing is compared, and no call is made for it.
+        self.tenants = frozenset
         self.policy = Policy(keep, 7 * DAY)
         self.secrets = StagedSecrets(self.clock, self.steps.take)
         self._folder = tempfile.TemporaryDirectory()
@@ -220,12 +222,12 @@ class RotationEnvironment:
         deadline = Deadline(self.clock, self.clock.time() + INVOCATION)
         session = Session(deadline, retry=STEADY, adapter=self.wire)
         settings = rotation.Settings("admin", ADDRESSES[Plane.CLOUD], SNOWFLAKE_URL, self.policy)
-        built = rotation.build(settings, self.secrets, session, deadline, open_log(self.log))
+        built = rotation.build(settings, self.secrets, session, deadline, open_log(self.log), tenants=self.tenants)
 
         def connect(kind):
             if kind == "snowflake":
                 vendor = functools.partial(Snowflake, session, self.clock, url=SNOWFLAKE_URL)
-                return SnowflakeKeyPair(vendor, lambda: next(self._pairs), _load)
+                return SnowflakeKeyPair(vendor, self.tenants, lambda: next(self._pairs), _load)
             return built.connect(kind)
 
         return rotation.Rotation(self.secrets, connect, self.policy, deadline, built.log)

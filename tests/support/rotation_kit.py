@@ -85,7 +85,8 @@ def lambdas():
     return {str(file.relative_to(ROOT)): file.read_text() for file in sorted((ROOT / "lambdas").rglob("*.py"))}
 
 
-def least(aws, *arns):
-    """Create a role that may rotate these secrets, and nothing else."""
+def least(aws, *arns, states):
+    """Create a role that may rotate these secrets and read a table of states, and nothing else."""
     actions = ["DescribeSecret", "GetSecretValue", "PutSecretValue", "UpdateSecretVersionStage", "ListSecretVersionIds"]
-    return aws.new_role(([f"secretsmanager:{each}" for each in actions], list(arns)))
+    may_read_states = (["dynamodb:Scan"], [aws.arn("dynamodb", f"table/{states}")])
+    return aws.new_role(([f"secretsmanager:{each}" for each in actions], list(arns)), may_read_states)

@@ -14,8 +14,8 @@ from lambdas.shared.errors import (
     Conflict,
     Denied,
     InProgress,
-    LakeferryError,
     NeedsReplacement,
+    OtherTenant,
     Refused,
     ReplacementRequired,
     ResourceMissing,
@@ -44,7 +44,8 @@ class Spec(Properties[Outputs]):
 class Shop:
     """Sells things. `ready_after` and `gone_after` are seconds; a thing in `busy` can't be removed.
 
-    While `blind`, it shows nothing, and its login has no role with which it would see anything. `tenant` is the login's.
+    While `blind`, it shows nothing, and its login has no role with which it would see anything. `tenant` and `principal` are the
+    login's.
     """
 
     NAMES_ARE_UNIQUE = False
@@ -52,7 +53,7 @@ class Shop:
 
     def __init__(self, ready_after=0, gone_after=0):
         self.things = {}
-        self.tenant, self.blind = "shop-1", False
+        self.tenant, self.principal, self.blind = "shop-1", "key-1", False
         self.calls = []
         self.at_call = lambda name, number, moment: None
         self.ready_after, self.gone_after, self.busy = ready_after, gone_after, False
@@ -60,7 +61,7 @@ class Shop:
         self._ids = itertools.count(1)
 
     def wrong_tenant(self, tenant):
-        return LakeferryError(errors.INTERNAL, f"it is in {tenant}, not in {self.tenant}")
+        return OtherTenant(errors.INTERNAL, f"it is in {tenant}, not in {self.tenant}")
 
     def unseen(self, why):
         return Denied(errors.INTERNAL, f"unseen: {why}", patience=60.0)

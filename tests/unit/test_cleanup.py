@@ -6,6 +6,7 @@ import itertools
 
 import boto3
 import pytest
+import requests
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from lambdas import contract
@@ -101,6 +102,48 @@ def test_an_empty_database_is_deleted(leftovers, name):
     make_database(name)
     assert leftovers.remove({"glue_database": name})
     assert name not in [database["Name"] for database in boto3.client("glue").get_databases()["DatabaseList"]]
+
+
+@pytest.fixture
+def govern(lake_aws):
+    """Return a function that sets up Lake Formation until the end of the test."""
+
+    def set_up(**given):
+        requests.post(f"{lake_aws.url}/_simulator/lake-formation", json=given, timeout=20).raise_for_status()
+
+    yield set_up
+    set_up()
+
+
+@pytest.mark.parametrize("settings", [{"governs": True}, {"administrators": ["arn:aws:iam::000000000000:role/lake-admin"]}])
+def test_a_database_in_which_lake_formation_may_hide_tables_stays(leftovers, name, govern, settings):
+    """Glue's list is empty if the function has no permission on any of the tables, and deleting the database deletes them."""
+    make_database(name, a=OURS)
+    govern(**settings)
+    assert leftovers.remove({"glue_database": name, "table_bucket": "ours"})
+    assert tables_of(name) == []
+
+
+class GovernedByNobodyKnows:
+    """Glue with an empty database, and settings of Lake Formation that the function may not read."""
+
+    def __init__(self):
+        self.calls = []
+
+    def get_tables(self, **asked):
+        return {"TableList": []}
+
+    def delete_database(self, **asked):
+        self.calls.append(asked)
+
+    def get_data_lake_settings(self):
+        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "GetDataLakeSettings")
+
+
+def test_a_database_stays_if_it_is_not_known_whether_lake_formation_hides_tables():
+    clock, aws = ManualClock(), GovernedByNobodyKnows()
+    assert Cleaner(lambda service: aws, ACCOUNT, Deadline(clock, clock.time() + 90)).remove({"glue_database": "lkc-1"})
+    assert aws.calls == []
 
 
 def test_without_time_nothing_is_started_and_success_is_not_reported(name):

@@ -1,4 +1,4 @@
-"""What is not found is gone only if that is proved: by an accepted delete, or by a login of its tenant that would see it."""
+"""What is not found is gone only if that is proved: by the login that deleted it, or by one of its tenant that would see it."""
 
 from __future__ import annotations
 
@@ -80,22 +80,53 @@ def test_a_lost_create_is_not_ruled_out_by_a_login_that_sees_nothing(toys, is_cr
     assert len(toys.shop.things) == is_created
 
 
-def test_what_the_vendor_accepted_to_delete_is_gone_for_any_login(toys):
+def end_after_removal(shop):
+    """End the function after the vendor has accepted the delete."""
+
+    def end(name, number, moment):
+        if "remove" in shop.calls and name == "listed":
+            shop.at_call = lambda *others: None
+            raise OutOfTime(errors.OUT_OF_TIME, "the function ends")
+
+    shop.at_call = end
+
+
+def test_what_a_login_deleted_is_gone_for_that_login(toys):
     toy = toys.resource()
     toy.create()
     event = toy.event("Delete")
-
-    def end_after_removal(name, number, moment):
-        if "remove" in toys.shop.calls and name == "listed":
-            toys.shop.at_call = lambda *others: None
-            raise OutOfTime(errors.OUT_OF_TIME, "the function ends")
-
-    toys.shop.at_call = end_after_removal
+    end_after_removal(toys.shop)
     known = {**event, **toys.invocations.on_event(event)}
     assert not toys.invocations.is_complete(known)["IsComplete"]
     toys.shop.blind = True
     assert toys.invocations.is_complete(known)["IsComplete"]
     assert toys.shop.things == {}
+
+
+def test_what_another_login_deleted_needs_a_proof_because_the_vendor_may_have_failed(toys):
+    """The vendor accepts the delete, and fails. The next request comes with a key that sees less."""
+    toy = toys.resource()
+    toy.create()
+    thing, event = dict(toys.shop.things["thing-1"]), toy.event("Delete")
+    end_after_removal(toys.shop)
+    assert not toys.invocations.is_complete({**event, **toys.invocations.on_event(event)})["IsComplete"]
+    toys.shop.things["thing-1"] = thing
+    toys.shop.principal, toys.shop.blind = "key-2", True
+    with pytest.raises(TimedOut, match="unseen: no role"):
+        toy.delete()
+    toys.shop.blind = False
+    assert toys.existing() == ["thing-1"]
+    toy.delete()
+    assert toys.existing() == []
+
+
+def test_an_accepted_delete_in_a_state_of_an_earlier_release_proves_nothing(toys):
+    toy = toys.resource()
+    toy.create()
+    set_fact(toys, deleted=True)
+    toys.shop.blind = True
+    with pytest.raises(TimedOut, match="unseen: no role"):
+        toy.delete()
 
 
 def test_a_delete_that_the_vendor_refused_proves_nothing(toys):
@@ -104,7 +135,7 @@ def test_a_delete_that_the_vendor_refused_proves_nothing(toys):
     toys.shop.busy = True
     with pytest.raises(TimedOut):
         toy.delete()
-    assert not facts(toys)["deleted"]
+    assert facts(toys)["deleted_by"] == ""
     toys.shop.blind = True
     with pytest.raises(TimedOut, match="unseen: no role"):
         toy.delete()
@@ -113,7 +144,7 @@ def test_a_delete_that_the_vendor_refused_proves_nothing(toys):
 def test_a_delete_that_was_accepted_and_had_no_effect_proves_nothing_later(toys):
     toy = toys.resource()
     toy.create()
-    set_fact(toys, deleted=True)
+    set_fact(toys, deleted_by="key-1")
     toy.update(size="2")
     toys.shop.blind = True
     with pytest.raises(TimedOut, match="unseen: no role"):
@@ -219,3 +250,64 @@ def test_a_login_that_sees_what_it_created_needs_no_more_to_rule_out_a_lost_crea
     toys.invocations.is_complete({**toy.event("Create"), **toys.invocations.on_event(toy.event("Create"))})
     toys.shop.blind = True
     toy.run(toy.event("Delete", PhysicalResourceId="invented"))
+
+
+def lose_states(toys, *kept):
+    """Remove the states of all resources but `kept`, as a table that was lost or restored would lack them."""
+    rows = toys.invocations.documents.rows
+    toys.invocations.documents.rows = {key: row for key, row in rows.items() if any(f":{name}:" in key for name in kept)}
+
+
+def deployed_without_state(toys):
+    """Create two resources, and lose the state of one. Return that one."""
+    toys.resource("Other").create()
+    toy = toys.resource()
+    toy.create()
+    lose_states(toys, "Other")
+    return toy
+
+
+def test_without_a_state_what_is_found_is_deleted(toys):
+    toy = deployed_without_state(toys)
+    toy.delete()
+    assert toys.existing() == ["thing-1"]
+
+
+@pytest.mark.parametrize("request_type", ["update", "delete"])
+def test_without_a_state_what_is_not_found_needs_a_login_that_sees(toys, request_type):
+    toy = deployed_without_state(toys)
+    toys.shop.blind = True
+    with pytest.raises(TimedOut, match="unseen: no role"):
+        getattr(toy, request_type)()
+    toys.shop.blind = False
+    assert toys.existing() == ["thing-1", "thing-2"]
+    toys.shop.things.pop("thing-2")
+    toy.delete()
+
+
+def test_without_a_state_a_login_of_another_tenant_is_refused(toys):
+    toy = deployed_without_state(toys)
+    toys.shop.things.clear()
+    toys.shop.tenant = "shop-2"
+    with pytest.raises(LakeferryError, match="it is in shop-1, not in shop-2"):
+        toy.delete()
+
+
+def test_without_any_state_what_is_not_found_is_unknown(toys):
+    toy = toys.resource()
+    toy.create()
+    lose_states(toys)
+    toys.shop.things.clear()
+    with pytest.raises(TimedOut, match="no state of it, nor of another object"):
+        toy.delete()
+    set_fact(toys, forgotten="2026-11-26T10:00:00Z deleted in the console")
+    toy.delete()
+
+
+def test_a_rollback_deletes_what_was_never_created_without_a_proof(toys):
+    """The function could not write a state, so it created nothing. CloudFormation has the id from the first call."""
+    toy = toys.resource()
+    toy.physical_id = toys.invocations.on_event(toy.event("Create"))["PhysicalResourceId"]
+    toys.stacks.status, toys.shop.blind = "ROLLBACK_IN_PROGRESS", True
+    toy.delete()
+    assert "create" not in toys.shop.calls

@@ -10,8 +10,10 @@ from lambdas import contract
 from lambdas.handlers import rotation
 from lambdas.handlers.runtime import Failed, client
 from lambdas.rotation.versions import DAY, Policy
+from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError
 from lambdas.shared.redaction import Secret
+from tests.support.resource_environment import ManualClock
 
 
 class Invocation:
@@ -97,3 +99,11 @@ def test_a_refusal_of_secrets_manager_is_reported_by_its_code(server, monkeypatc
         rotation.rotate({"Step": "createSecret", "SecretId": "s", "ClientRequestToken": "t"}, Invocation())
     client.cache_clear()
     assert "canary" not in str(failed.value)
+
+
+def test_a_function_that_does_not_know_where_the_objects_are_rotates_nothing(monkeypatch):
+    monkeypatch.delenv(contract.STATE_TABLE, raising=False)
+    settings = rotation.read_settings({contract.CLOUD_KEY_SECRET: "s"})
+    clock = ManualClock()
+    with pytest.raises(LakeferryError, match="LAKEFERRY_STATE_TABLE not set"):
+        rotation._tenants(settings, Deadline(clock, clock.time() + 60))

@@ -367,9 +367,21 @@ def test_the_login_to_snowflake_is_the_user_in_the_secret(lake_aws):
     name = f"lakeferry-dev/reader-{next(_numbers)}"
     _client("secretsmanager").create_secret(Name=name, SecretString=json.dumps(fields))
     clock = SystemClock()
-    settings = attrs.evolve(_settings(Monitored()), snowflake_secret=name)
+    table = _new_state_table(name.replace("/", "-"))
+    settings = attrs.evolve(_settings(Monitored()), snowflake_secret=name, snowflake_state_table=table)
     made = monitoring.snowflake(settings, Session(Deadline(clock, clock.time() + 1)), clock)
     assert made.login == Login("org-acct", "LAKE_READER", "Reader role", "")
+
+
+def _new_state_table(name):
+    key = {"AttributeName": contract.STATE_KEY, "AttributeType": "S"}
+    _client("dynamodb").create_table(
+        TableName=name,
+        AttributeDefinitions=[key],
+        KeySchema=[{"AttributeName": contract.STATE_KEY, "KeyType": "HASH"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return name
 
 
 def test_metrics_that_cannot_be_written_fail_the_watch(environment, monkeypatch):

@@ -6,6 +6,7 @@ import attrs
 import pytest
 
 from lambdas.custom_resources.registry import RESOURCE_TYPES
+from lambdas.shared.clock import Deadline
 from lambdas.shared.errors import LakeferryError, Refused
 from simulators.confluent.schemas import Schema
 from simulators.confluent.simulation import REGION
@@ -194,7 +195,36 @@ def _with_integration(org, environment_id):
     org.make("provider_integration", "TheirIntegration", role_arn=ROLE, environment_id=environment_id)
 
 
-@pytest.mark.parametrize("fill", [_with_cluster, _with_pool, _with_integration])
+def _post(org, path, body):
+    org.connect(Deadline(org.clock, org.clock.time() + 60), org.clock, None).cloud.post(path, body)
+
+
+def _with_network(org, environment_id):
+    spec = {"cloud": "AWS", "display_name": "theirs", "environment": {"id": environment_id}}
+    _post(org, "/networking/v1/networks", {"spec": spec})
+
+
+def _with_private_link(org, environment_id):
+    spec = {"cloud": "AWS", "display_name": "theirs", "environment": {"id": environment_id}}
+    _post(org, "/networking/v1/private-link-attachments", {"spec": spec})
+
+
+def _with_integration_of_second_version(org, environment_id):
+    body = {"provider": "GCP", "display_name": "theirs", "environment": {"id": environment_id}}
+    _post(org, "/pim/v2/integrations", body)
+
+
+_FILLERS = (
+    _with_cluster,
+    _with_pool,
+    _with_integration,
+    _with_integration_of_second_version,
+    _with_network,
+    _with_private_link,
+)
+
+
+@pytest.mark.parametrize("fill", _FILLERS)
 @pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"])
 def test_an_environment_that_holds_anything_is_not_deleted(org, fill, status):
     environment = org.resource("environment", "Environment")
@@ -204,6 +234,16 @@ def test_an_environment_that_holds_anything_is_not_deleted(org, fill, status):
         environment.delete()
     assert environment.outputs["id"] in org.simulation.organization.environments
     assert not [call for call in org.wire.calls if call.method == "DELETE"]
+
+
+@pytest.mark.parametrize("path", ["/networking/v1/networks", "/pim/v2/integrations"])
+def test_an_environment_is_not_deleted_while_a_list_is_refused(org, path):
+    environment = org.resource("environment", "Environment")
+    environment.create()
+    org.disturb(fault="error", status=403, method="GET", path=path, times=0)
+    with pytest.raises(LakeferryError, match=r"CFL-ENVIRONMENT-NOT-EMPTY.*can't be told"):
+        environment.delete()
+    assert environment.outputs["id"] in org.simulation.organization.environments
 
 
 # --- the table of a Flink statement

@@ -44,6 +44,27 @@ def test_a_secret_that_is_not_enabled_is_refused(env, name, step):
     refused(env, name, step, version, "ROT-NOT-ENABLED")
 
 
+OTHER = {"kafka": "CFL-OTHER-ORGANIZATION", "snowflake": "SNF-OTHER-ACCOUNT"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("step", STEPS)
+def test_each_step_refuses_a_login_of_another_organization_or_account(env, name, step):
+    version = env.secrets.start(name)
+    for earlier in STEPS[: STEPS.index(step)]:
+        env.step(name, earlier, version)
+    env.tenants = lambda: frozenset(["elsewhere"])
+    refused(env, name, step, version, OTHER[name])
+
+
+def test_a_login_of_the_organization_and_the_account_rotates(env):
+    account, organization = env.snowflake.account, env.confluent.organization.organization_id
+    region = f"AWS_{account.region.upper().replace('-', '_')}"
+    env.tenants = lambda: frozenset([organization, f"{account.locator}.{region}"])
+    for name in NAMES:
+        env.rotate(name)
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_an_unknown_token_is_refused(env, step):
     refused(env, "kafka", step, token(), "ROT-UNKNOWN-TOKEN")

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from lambdas.confluent import errors as confluent_errors
 from lambdas.confluent.client import path, require_text, text
 from lambdas.confluent.lookup import Ctx, existing, known_and_named
 from lambdas.confluent.properties import STREAM_GOVERNANCE, EnvironmentProps
-from lambdas.shared.errors import DETAIL_LENGTH, LakeferryError, Refused
+from lambdas.shared.errors import DETAIL_LENGTH, Denied, LakeferryError, NotFound, Refused
 from lambdas.shared.resource import Outputs
 
 PROPERTIES: Final = EnvironmentProps
 TIMEOUT_SECONDS: Final = 1200.0
 _ROUTE: Final = "/org/v2/environments"
-#: What Confluent deletes with an environment (org-v2.yaml, delete an environment): the list, and the field with the name.
+#: What Confluent deletes with an environment (org-v2.yaml, delete an environment): the list, and the field with the name. Schema
+#: subjects aren't among them: a Cloud key can't list them.
 _CONTENTS: Final = {
     "Kafka clusters": ("/cmk/v2/clusters", "spec", "display_name"),
     "Flink compute pools": ("/fcpm/v2/compute-pools", "spec", "display_name"),
     "provider integrations": ("/pim/v1/integrations", "display_name"),
+    "provider integrations of the second version": ("/pim/v2/integrations", "display_name"),
+    "private networks": ("/networking/v1/networks", "spec", "display_name"),
+    "private link attachments": ("/networking/v1/private-link-attachments", "spec", "display_name"),
 }
 #: Seconds for which a list may still show what was deleted just before.
 _EMPTY_PATIENCE: Final = 120.0
@@ -58,20 +62,31 @@ def update(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
-    """Delete it if it is empty. Raises LakeferryError while it holds anything, because Confluent deletes that too.
+    """Delete it if it is empty. Raises LakeferryError while it holds anything, or may, because Confluent deletes that too.
 
     The lists are complete: who may delete an environment is an administrator of it or of the organization, and sees all in it.
     In a deployment that is destroyed, everything in it is gone by then. Confluent refuses to delete the organization's last
     environment.
     """
     for what, (route, *name) in _CONTENTS.items():
-        held = context.vendor.cloud.pages(route, environment=object_id)
+        held = _list(context, what, route, object_id)
         names = [f"{text(item, 'id')} ({text(item, *name)})" for item in held]
         if names:
             shown = ", ".join(names)[:DETAIL_LENGTH]
             message = f"environment {object_id} still holds {what}, and would be deleted with everything in it: {shown}"
             raise LakeferryError(confluent_errors.ENVIRONMENT_NOT_EMPTY, message, patience=_EMPTY_PATIENCE)
     context.vendor.cloud.delete(_route(object_id))
+
+
+def _list(context: Ctx, what: str, route: str, object_id: str) -> list[dict[str, Any]]:
+    """List what the environment holds. Raises Denied if that isn't known. An API that doesn't exist has no objects."""
+    try:
+        return context.vendor.cloud.pages(route, environment=object_id)
+    except NotFound:
+        return []
+    except Denied as denied:
+        message = f"whether environment {object_id} holds {what} can't be told: {denied.what}"
+        raise Denied(confluent_errors.ENVIRONMENT_NOT_EMPTY, message, patience=_EMPTY_PATIENCE) from None
 
 
 def find_existing(context: Ctx, spec: EnvironmentProps, known: str | None) -> list[str]:

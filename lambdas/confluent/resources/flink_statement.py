@@ -162,6 +162,11 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)
 
 
+def has_completed(context: Ctx, spec: FlinkStatementProps, object_id: str) -> bool:
+    """Return whether a statement that is not there had completed, and its table is there. Confluent drops it after 30 days."""
+    return context.notes.get(_PHASE) == "COMPLETED" and _has_ended(context, spec, object_id)
+
+
 def _has_run(context: Ctx, object_id: str) -> bool:
     """Return whether the statement has run: a note says so, or CloudFormation is updating it and so created it before."""
     before = context.previous

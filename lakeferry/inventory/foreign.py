@@ -1,0 +1,71 @@
+"""What others put into the deployment's Kafka cluster and compute pool. Confluent deletes it with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from lakeferry.deployment import stacks
+from lakeferry.deployment.context import DeploymentContext
+from lakeferry.deployment.stacks import Stack
+from lakeferry.errors import CommandFailed
+from lakeferry.inventory.confluent import BY_HAND
+from lakeferry.inventory.known import KnownResource, read_known
+from lakeferry.inventory.model import Item, Verdict
+from lambdas.confluent.client import get_path, objects, path, text
+from lambdas.shared.errors import LakeferryError
+
+#: Topics that Kafka, Schema Registry and connectors create for themselves.
+_INTERNAL: Final = re.compile(r"__.*|_schemas|_confluent.*|(dlq|success|error)-lcc-[a-z0-9]+")
+#: Properties with the names of topics, of the resource types that create or write topics.
+_TOPICS: Final = ("topic", "error_log_topic")
+#: The secret of the key with which the deployment creates its topics.
+_MANAGER: Final = "kafka/app_manager"
+
+
+def require_own_contents(ctx: DeploymentContext, to_delete: Iterable[Item], standing: Iterable[Stack]) -> None:
+    """Raise CommandFailed if a cluster has topics, or a pool has statements, that the deployment did not create."""
+    items = list(to_delete)
+    statements = [item.name for item in items if item.kind == "flink_statement" and item.why == BY_HAND]
+    found = [f"Flink statement {name}" for name in statements]
+    clusters = [item for item in items if item.kind == "kafka_cluster" and item.verdict is Verdict.MANAGED]
+    if clusters:
+        known_resources = [known for stack in standing for known in read_known(ctx, stack) if known.status != stacks.DELETED]
+        found += [f"topic {topic} of {item.id}" for item in clusters for topic in _foreign_topics(ctx, item, known_resources)]
+    if found:
+        hint = "Move or delete them if nobody needs them, then destroy again"
+        raise CommandFailed("DESTROY-FOREIGN", f"others created what would be deleted too: {', '.join(found)}", hint)
+
+
+def _foreign_topics(ctx: DeploymentContext, cluster: Item, known_resources: list[KnownResource]) -> list[str]:
+    """Return the topics that no resource creates or writes. Raises CommandFailed if that can't be told.
+
+    After a deletion that stopped half-way, the key that lists topics is gone, and so are the topics' resources. The deletion
+    before had made this check.
+    """
+    own = {name for known in known_resources for name in _names(known)}
+    try:
+        listed = set(_list_topics(ctx, cluster))
+    except LakeferryError as error:
+        if not any(known.identity.kind == "topic" for known in known_resources):
+            return []
+        secret = ctx.confluent_secret(_MANAGER)
+        message = f"whether others have topics in {cluster.id} can't be told with the key in secret {secret}: {error.what}"
+        raise CommandFailed("DESTROY-FOREIGN", message, f"`lakeferry rotate {secret} --now`, then destroy again") from None
+    return sorted(name for name in listed - own if not _INTERNAL.fullmatch(name))
+
+
+def _names(known: KnownResource) -> Iterator[str]:
+    yield from (str(known.properties[name]) for name in _TOPICS if known.properties.get(name))
+    if known.identity.kind == "tableflow_topic":
+        yield "error_log"  # the default of a property that the state need not have
+
+
+def _list_topics(ctx: DeploymentContext, cluster: Item) -> Iterator[str]:
+    """Yield the names of all topics: the owner of this key is an administrator of the cluster. Raises LakeferryError."""
+    key = ctx.secrets.read_key(ctx.confluent_secret(_MANAGER))
+    plane = ctx.confluent().kafka(cluster.parents[0], cluster.id, key)
+    for document in objects(plane.get(path("kafka", "v3", "clusters", cluster.id, "topics")), "data"):
+        if get_path(document, "is_internal") is not True:
+            yield text(document, "topic_name")
