@@ -73,9 +73,14 @@ class BySparkSession(LoadScopeScheduling):
 
 
 def pytest_configure():
-    """Restore the default of SIGINT. A shell starts background commands with interrupts ignored, and children inherit that."""
+    """Restore the defaults of signals. A shell starts background commands with interrupts ignored, `nohup` with SIGHUP ignored.
+
+    Children would inherit that.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 #: Two executors with one core and 1 GB each.

@@ -12,7 +12,8 @@ import boto3
 from tests.support.lake import KEY
 
 #: The secret key with which processes of the tests sign calls. Without IAM, the embedded AWS accepts any.
-AWS_SECRET = "canary/Zq7+0SecretThatNobodyMayWriteDown"
+#: It is put together, because tests make copies of this file.
+AWS_SECRET = "/".join(["canary", "Zq7+0SecretThatNobodyMayWriteDown"])
 _SECRETS = {"the pseudonymisation key": KEY, "the AWS secret key": AWS_SECRET.encode()}
 #: The inner and outer pad of HMAC are forms of the key.
 _SECRETS |= {f"the pad 0x{pad:02x}": bytes(byte ^ pad for byte in KEY) for pad in (0x36, 0x5C)}

@@ -29,6 +29,8 @@ from simulators.tableflow.writer import Tableflow, TableLocation
 _START, _DAY, _END = (datetime(2026, 11, day, 5, tzinfo=UTC) for day in (9, 15, 16))
 #: The export that needs the grants of a purpose. Both exports need all other grants.
 _EXPORTS = {"weekly_sales": "2026-11-09", "daily_trades": "2026-11-15"}
+#: The tables have all events until then.
+_NOW = "2026-11-16T06:00:00Z"
 _ONLY = {"ReadKey": {"weekly_sales"}, "KeepAggregates": {"daily_trades"}}
 
 
@@ -84,17 +86,10 @@ def _allow(iam, aws: EmbeddedAws, prefix: str, missing: int | None) -> None:
 
 def _outcome(name: str, prefix: str, spark) -> str:
     """Return `published`, or the error code."""
-    words = ["--export", name, "--as-of", "2026-11-16T06:00:00Z", "--first-day", _EXPORTS[name], "--database", "lkc-00demo"]
-    words += [
-        "--bucket",
-        "files",
-        "--prefix",
-        prefix,
-        "--aggregates-database",
-        prefix,
-        "--pseudonym-secret",
-        "lakeferry/pseudonyms",
-    ]
+    words = ["--export", name, "--as-of", _NOW, "--complete-until", _NOW]
+    words += ["--first-day", _EXPORTS[name], "--database", "lkc-00demo"]
+    words += ["--bucket", "files", "--prefix", prefix, "--aggregates-database", prefix]
+    words += ["--pseudonym-secret", "lakeferry/pseudonyms"]
     try:
         (window,) = export.run(arguments.parse(words, now=runs.utc_now()), spark=spark, on_phase=lambda *_: None).windows
     except ExportError as error:

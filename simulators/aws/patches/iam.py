@@ -3,7 +3,7 @@
 - iam_statement_ids: Two statements of one policy with the same Sid are refused with MalformedPolicyDocument, "Statement IDs (SID)
   in a single policy must be unique."; stock accepts them. Source: IAM user guide, "IAM JSON policy elements: Sid".
 
-See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and iam_statement_ids"`
+See stock: `.venv/bin/python -m pytest simulators/tests/aws/test_patches.py -m simulators -k "stock and iam"`
 """
 
 from __future__ import annotations

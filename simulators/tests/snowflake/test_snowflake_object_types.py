@@ -56,7 +56,7 @@ TYPES = [
             dict(login_name="X", display_name="X", email="", default_role="", default_warehouse="", default_namespace="")
             | dict(type=None, disabled="false", default_secondary_roles='["ALL"]'),
         ),
-        ("PASSWORD='x'", "NETWORK_POLICY=x"),
+        ("PASSWORD='x'",),
         ("ADD KEY PAIR K PUBLIC_KEY='x'", "RESET PASSWORD", "ABORT ALL QUERIES"),
         renamable=True,
     ),
