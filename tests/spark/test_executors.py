@@ -77,17 +77,19 @@ def level(spark, name):
 
 def test_no_executor_logs_the_value_that_an_expression_failed_on(lake):
     lake.commit(TEXTS, {"id": "1", "at": MONDAY, "text": SECRET})
-    before = len(logs())
+    # Spark 4's executors log, if they may, that a task failed, but not why.
+    failure = SECRET if lake.spark.version.startswith("3.") else "Aborting commit for partition"
     assert "Spark Executor Command" in logs()
     assert lake.export(CAST).window()["code"] == "EXP-CAST"
     assert SECRET not in logs()
-    # The control: at another level, the same failure logs it.
+    before = logs().count(failure)
+    # The control: at another level, the same failure is logged.
     level(lake.spark, "ERROR")
     try:
         assert lake.export(CAST).window()["code"] == "EXP-CAST"
     finally:
         level(lake.spark, "FATAL")
-    assert SECRET in logs()[before:]
+    assert logs().count(failure) > before
 
 
 def executors():
