@@ -118,7 +118,7 @@ _DEPLOYMENT_RULES: Final = {
     "environment_has_id_and_name": "`environment_id` and `environment_name` are both set, or neither.",
     "topics_have_one_writer": "A topic is written by a statement, by Datagen or by your own producers. A statement creates one "
     "topic, with the name and the settings in its create.sql.",
-    "statements_exist": "`flink/<name>/` has create.sql and undo.sql, and `after` names statements above this one.",
+    "statements_exist": "`project/flink/<name>/` has create.sql and undo.sql, and `after` names statements above this one.",
     "statements_undo_only_their_table": "undo.sql drops only the table that create.sql creates. In an existing "
     "environment, that table is a topic of the file.",
     "adopted_objects_are_declared": "`adopt` names only what the deployment itself would create: no table of a topic without "

@@ -108,7 +108,7 @@ def field_names(plan: LoadedDeployment) -> Check:
         f"{topic.name}.{field}" for topic in plan.deployment.tables for field in _fields(plan, topic) if field != field.lower()
     ]
     if not fields:
-        return FILE.ok("lower-case names", "all topics, and all fields of the schemas in topics/")
+        return FILE.ok("lower-case names", "all topics, and all fields of the schemas in project/topics/")
     shown = ", ".join(fields[:_MOST_FIELDS]) + (" …" if fields[_MOST_FIELDS:] else "")
     fix = "Write them in the schema in lower case with underscores"
     effect = f"fields with upper-case letters: {shown}; Glue shows them in lower case, and Snowflake finds them only as Glue does"

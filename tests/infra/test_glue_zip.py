@@ -42,7 +42,7 @@ EVERYTHING = """
 import importlib, zipfile
 with zipfile.ZipFile(sys.path[0]) as archive:
     names = [n[:-3].replace("/", ".").removesuffix(".__init__") for n in archive.namelist()
-             if n.startswith(("glue_jobs/", "exports/")) and n.endswith(".py")]
+             if n.startswith(("glue_jobs/", "config/")) and n.endswith(".py")]
 for name in names:
     module = importlib.import_module(name)
     assert ".zip" in module.__file__, module.__file__
