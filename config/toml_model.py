@@ -167,14 +167,14 @@ class _Reader(Generic[T]):
         if value is None:
             return
         wanted = field.metadata
-        for one in _single_values(value):
-            if wanted["form"] and (wrong := wanted["form"].problem(one)):
+        for item in _single_values(value):
+            if wanted["form"] and (wrong := wanted["form"].problem(item)):
                 raise ValueError(f"{wrong}. {wanted['doc']}")
-            if wanted["minimum"] is not None and one < wanted["minimum"]:
-                raise ValueError(f"{one} is too small: at least {wanted['minimum']}")
-            if wanted["maximum"] is not None and one > wanted["maximum"]:
-                raise ValueError(f"{one} is too large: at most {wanted['maximum']}")
-            if wanted["check"] and (wrong := wanted["check"](one)):
+            if wanted["minimum"] is not None and item < wanted["minimum"]:
+                raise ValueError(f"{item} is too small: at least {wanted['minimum']}")
+            if wanted["maximum"] is not None and item > wanted["maximum"]:
+                raise ValueError(f"{item} is too large: at most {wanted['maximum']}")
+            if wanted["check"] and (wrong := wanted["check"](item)):
                 raise ValueError(wrong)
 
     def _structure_list(self, data: Any, kind: Any) -> list[Any]:

@@ -113,7 +113,7 @@ def values(s3: S3Client, files: list[DataFile], field_id: int, time_id: int, ins
     are recent and a few are late. Files that lack the field, have it inside a record or aren't Parquet give no values.
     """
     with ThreadPoolExecutor(_POSITIONS // 2) as pool:
-        by_file = pool.map(lambda each: _values(s3, each[0], each[1] * _VALUES, (field_id, time_id), inside), _spread(files))
+        by_file = pool.map(lambda part: _values(s3, part[0], part[1] * _VALUES, (field_id, time_id), inside), _spread(files))
         return [value for values_of_file in by_file for value in values_of_file]
 
 
@@ -131,7 +131,7 @@ def _values(s3: S3Client, file: DataFile, most: int, field_ids: tuple[int, int],
     try:
         with aws_errors(f"reading {file.location}"):
             parquet = pq.ParquetFile(io.BufferedReader(_Ranges(s3, file), 1 << 16))
-            name, time = (_leaf(parquet.schema_arrow, each) for each in field_ids)
+            name, time = (_leaf(parquet.schema_arrow, field) for field in field_ids)
             if name is None or not parquet.num_row_groups:
                 return []
             columns = sorted({name, time or name})  # an event time inside of a record is not read

@@ -292,7 +292,7 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
     outcome = (
         F.when(~F.col(_IS_LATEST), outcomes.DUPLICATE)
         .when(~F.coalesce(inside, F.lit(False)), outcomes.OUTSIDE)
-        .when(~_all([one.where for one in contract.filter if one.on == "events"]), outcomes.FILTERED)
+        .when(~_all([filter_.where for filter_ in contract.filter if filter_.on == "events"]), outcomes.FILTERED)
         .otherwise(outcomes.KEPT)
     )
     kept = outcome == outcomes.KEPT
@@ -301,7 +301,7 @@ def to_lines(events: DataFrame, contract: Contract, inside: Expression) -> DataF
         outcomes.PARTITION: F.col(PARTITION),
         outcomes.OFFSET_MIN: F.col(OFFSET),
     }
-    passes = _all([one.where for one in contract.filter if one.on == "lines"])
+    passes = _all([filter_.where for filter_ in contract.filter if filter_.on == "lines"])
     state = F.when(passes, outcomes.DELIVERED).otherwise(outcomes.FILTERED_LINE)
     if contract.explode is None:
         return events.withColumns(counted | {outcomes.LINE_STATE: F.when(kept, state)}).drop(_IS_LATEST)

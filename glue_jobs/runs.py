@@ -130,7 +130,7 @@ def may_be_removed(bucket: Bucket, export: str, run_id: str, window: str, now: d
     if stored is None:
         return True
     record = stored[0]
-    if any(each["window"] == window and each["state"] == "published" for each in record["windows"]):
+    if any(outcome["window"] == window and outcome["state"] == "published" for outcome in record["windows"]):
         return False
     ended = record["ended_at"] if window in _unsure(record) else None
     return _is_over(record, now) and (ended is None or datetime.fromisoformat(ended) + _GRACE <= now)

@@ -121,7 +121,7 @@ def pin(services: Services, database: str, name: str) -> PinnedTable:
         current_since=_instant(_current_since(metadata, snapshot)),
         appended_at=_last_append(snapshots, snapshot),
         records=_live_records(snapshot.get("summary", {})),
-        upserts=any(int(each.get("summary", {}).get("total-equality-deletes", 0)) for each in snapshots.values()),
+        upserts=any(int(snapshot.get("summary", {}).get("total-equality-deletes", 0)) for snapshot in snapshots.values()),
         fields=named_in_expressions(fields_of(_schema(metadata, snapshot))),
         former=_former_ids(metadata),
         history=tuple(_history(snapshots, snapshot)),

@@ -240,7 +240,7 @@ class Bucket:
 
     def delete(self, relative_keys: list[str]) -> None:
         for start in range(0, len(relative_keys), 1000):
-            objects = [{"Key": self.key(one)} for one in relative_keys[start : start + 1000]]
+            objects = [{"Key": self.key(key)} for key in relative_keys[start : start + 1000]]
             with aws_errors(f"deleting below s3://{self.name}/{self.prefix}"):
                 answer = self.s3.delete_objects(Bucket=self.name, Delete={"Objects": objects, "Quiet": True})  # type: ignore[typeddict-item]
             for error in answer.get("Errors", []):  # the call itself succeeds even if some objects remain

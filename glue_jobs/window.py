@@ -284,7 +284,7 @@ def _status(verdict: Verdict, *, empty: bool) -> str:
 
 def _manifest_before(run: RunContext, window: Window) -> Manifest | None:
     """Return the manifest of the latest published window before this one, which the report compares with."""
-    published = [each["window"] for each in run.record.windows if each["state"] == PUBLISHED]
+    published = [window["window"] for window in run.record.windows if window["state"] == PUBLISHED]
     labels = (*run.listing.labels("manifests"), *published)
     earlier = [label for label in labels if label < window.label and kind_of(label) == kind_of(window.label)]
     stored = run.bucket.read_json(WindowLocation(run.bucket, run.contract.name, max(earlier)).manifest_key) if earlier else None
@@ -339,7 +339,7 @@ def _checks(run: RunContext, report: PartitionReport, stats: FileStats) -> list[
 
 def _require_clean(run: RunContext, window: Window, stats: FileStats, checks: list[CheckResult]) -> None:
     if stats.personal:
-        hits = "; ".join(f"{what} in {count} rows" for what, count in sorted(stats.personal.items()))
+        hits = "; ".join(f"{kind} in {count} rows" for kind, count in sorted(stats.personal.items()))
         raise Blocked(
             "EXP-PERSONAL-DATA",
             f"the file of {window.label} holds what looks like personal data ({hits})",

@@ -135,7 +135,7 @@ def _zipped(folder: Path) -> Path:
     target = folder.with_name("zipped")
     target.mkdir()
     with zipfile.ZipFile(target / "lakeferry.zip", "w", zipfile.ZIP_STORED) as archive:
-        for file in sorted(folder.rglob("*"), key=lambda one: one.relative_to(folder).as_posix()):
+        for file in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix()):
             if file.is_file() and file.suffix not in (".so", ".pyd") and file.stem != "_speedups":
                 entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), _EPOCH)
                 entry.external_attr = 0o644 << 16
@@ -150,7 +150,7 @@ def _publish(built: Path, target: Path) -> None:
     except OSError:
         if not target.exists():
             raise
-    earlier = sorted(target.parent.glob(f"{target.name.partition('-')[0]}-*"), key=lambda one: one.stat().st_mtime)
+    earlier = sorted(target.parent.glob(f"{target.name.partition('-')[0]}-*"), key=lambda folder: folder.stat().st_mtime)
     for old in earlier[:-_KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 

@@ -64,7 +64,7 @@ class OperationsStack(LakeferryStack):
         self.data, self.confluent, self.snowflake, self.exports = data, confluent, snowflake, exports
         for needed in filter(None, (data, confluent, snowflake, exports)):  # an imported value alone doesn't order stacks
             self.add_stack_dependency(needed)
-        shown = any(one.tableflow and one.tableflow.snowflake_table for one in self.deployment.tables)
+        shown = any(topic.tableflow and topic.tableflow.snowflake_table for topic in self.deployment.tables)
         #: The user with which monitoring reads tables in Snowflake. A linked database is not monitored.
         self._snowflake_reader: Reader | None = self.snowflake.reader if self.snowflake and shown else None
         self._watch()
@@ -121,7 +121,7 @@ class OperationsStack(LakeferryStack):
 
     def _secret_names(self) -> list[str]:
         held = [self.confluent.secrets, *([self.snowflake.secrets] if self.snowflake else [])]
-        return [secret.name for one in held for secret in one.filled]
+        return [secret.name for key in held for secret in key.filled]
 
     def _may_measure(self) -> list[Statement]:
         """Return what monitoring may do. It reads keys that can only read metrics and tables; of other keys it reads dates."""

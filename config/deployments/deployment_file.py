@@ -36,7 +36,7 @@ def load_stage(stage: str, folder: Path = FOLDER, *, judge: Judge | NotJudged) -
         raise BadFile("stage", [Problem(0, "stage", f"{stage[:40]!r} can't be a stage: lower-case letters and digits, 2 to 12")])
     file = folder / f"{stage}.toml"
     if not file.is_file():
-        known = ", ".join(sorted(one.stem for one in folder.glob("*.toml")))
+        known = ", ".join(sorted(file.stem for file in folder.glob("*.toml")))
         message = f"there is no such file. Stages that have one: {known or 'none'}"
         raise BadFile(f"project/deployments/{stage}.toml", [Problem(0, "", message)])
     loaded = load(file, judge=judge)

@@ -344,8 +344,8 @@ class Contract:
                 yield f"column[{index}]" + (".from" if column.source else ".name"), column.field
 
     def expressions(self) -> Iterator[Expression]:
-        for index, one in enumerate(self.filter):
-            yield Expression(f"filter[{index}].where", f"filter[{index}].where", one.where, "row")
+        for index, filter_ in enumerate(self.filter):
+            yield Expression(f"filter[{index}].where", f"filter[{index}].where", filter_.where, "row")
         for index, column in enumerate(self.column):
             if column.expression:
                 yield Expression(f"column[{index}].expression", f"column {column.name}", column.expression, "row")

@@ -276,7 +276,7 @@ def _may_mix(column: Column, contract: Contract) -> bool:
     if column.per is not None:
         return False
     if column.unit is None:
-        return decimal_type(column.type) is not None and any("currency" in one.name for one in contract.columns)
+        return decimal_type(column.type) is not None and any("currency" in other_column.name for other_column in contract.columns)
     return re.search(r"\bcurrenc(y|ies)\b", column.unit, re.IGNORECASE) is not None
 
 
@@ -303,8 +303,8 @@ def window_matches_deduplication(contract: Contract) -> Iterator[Finding]:
 
 def lines_need_an_array(contract: Contract) -> Iterator[Finding]:
     if contract.explode is None:
-        for index, one in enumerate(contract.filter):
-            if one.on == "lines":
+        for index, filter_ in enumerate(contract.filter):
+            if filter_.on == "lines":
                 yield f"filter[{index}].on", "there is no [explode] section, so there are no lines. Use events"
 
 

@@ -34,7 +34,7 @@ def clean_up_dead_runs(listing: Listing, own_run: str, earlier: list[dict[str, A
     """
     dead, unsure = runs.list_dead_runs(earlier, now), runs.list_unsure_runs(earlier)
     for run_id in [*dead, *unsure]:
-        for window in [each for each in listing.windows_of(run_id) if each in unsure.get(run_id, {each})]:
+        for window in [label for label in listing.windows_of(run_id) if label in unsure.get(run_id, {label})]:
             location = WindowLocation(listing.bucket, listing.export, window)
             current, _ = location.current() or (None, None)
             clean_window(location, current, listing.leftovers(window), own_run, now)

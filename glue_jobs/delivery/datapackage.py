@@ -49,7 +49,7 @@ def _provenance(result: WindowResult) -> dict[str, Any]:
         "contract_sha256": contract.sha256,
         "key_version": result.key_version,
         "order_by": contract.delivery.order_by,
-        "filters": [{"where": one.where, "reason": one.reason} for one in contract.filter],
+        "filters": [{"where": filter_.where, "reason": filter_.reason} for filter_ in contract.filter],
         "not_delivered": [_left_out(column) for column in contract.column if not column.delivered],
     }
 

@@ -227,7 +227,7 @@ def totals_document(stats: FileStats) -> dict[str, dict[str, str | None]]:
     A column that does not add up has no sum.
     """
     whole = {
-        name: {what: None if value is None else f"{value:f}" for what, value in total.items()}
+        name: {measure: None if value is None else f"{value:f}" for measure, value in total.items()}
         for name, total in stats.totals.items()
         if name not in stats.units
     }

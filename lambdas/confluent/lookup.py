@@ -31,7 +31,7 @@ def known_and_named(
     """Return ids: the known id if its object exists, then the ids of all other objects whose field at `where` is `name`."""
     ids = [known] if known and read(known) is not None else []
     named = (text(item, "id") for item in listed if text(item, *where) == name)
-    return ids + [one for one in named if one and one not in ids]
+    return ids + [id for id in named if id and id not in ids]
 
 
 def in_container(context: Ctx, container_is_gone: Callable[[], bool], look: Callable[[], list[str]]) -> list[str]:

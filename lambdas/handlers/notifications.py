@@ -87,5 +87,8 @@ def read_settings(environment: Mapping[str, str], s3: S3Client) -> Settings:
         prefix=environment[contract.LAKE_PREFIX].strip("/"),
         region=environment["AWS_REGION"],
         alarm_topic=environment.get(contract.ALARM_TOPIC, ""),
-        exports={one.export: ExportSettings(one.export, one.job, f"{topics}{one.export}", one.zone, one.cron) for one in exports},
+        exports={
+            export.export: ExportSettings(export.export, export.job, f"{topics}{export.export}", export.zone, export.cron)
+            for export in exports
+        },
     )

@@ -101,10 +101,10 @@ class GlueTables:
         folder, name = key.rsplit("/", 1)
         counted = bool(_COUNTED.match(name))
         listed = Objects(self.s3, bucket).list(f"{folder}/", after=key if counted else "")
-        files = [each for each in listed if each.key.endswith(_METADATA)]
+        files = [file for file in listed if file.key.endswith(_METADATA)]
         if not files:
             return key
-        return files[-1].key if counted else max(files, key=lambda each: each.modified).key
+        return files[-1].key if counted else max(files, key=lambda file: file.modified).key
 
     def _age(self, bucket: str, key: str) -> float:
         read = Objects(self.s3, bucket).read(key)
@@ -151,7 +151,7 @@ class TableflowTables:
     def _list(self) -> Mapping[str, Mapping[str, Any]]:
         plane, environment, cluster = self._connect()
         listed = plane.pages(ROUTE, **{"environment": environment, "spec.kafka_cluster": cluster})
-        return {text(one, "spec", "display_name"): one for one in listed}
+        return {text(table, "spec", "display_name"): table for table in listed}
 
 
 _STATUS: Final = "SELECT SYSTEM$AUTO_REFRESH_STATUS({table}) AS RESULT"

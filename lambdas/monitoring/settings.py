@@ -48,8 +48,8 @@ def combine(settings: DeploymentSettings, *, cluster: str, snowflake_schema: str
         for table in settings.tables
     ]
     exports = [
-        MonitoredExport(**attrs.asdict(each), topic=f"{topic_arns}{each.export}" if topic_arns else "")
-        for each in settings.exports
+        MonitoredExport(**attrs.asdict(export), topic=f"{topic_arns}{export.export}" if topic_arns else "")
+        for export in settings.exports
     ]
     logs = sorted({table.error_log for table in settings.tables if table.error_log})
     return Monitored(cluster, tables, exports, list(settings.secrets), list(settings.deployer_secrets), logs)

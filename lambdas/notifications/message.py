@@ -39,7 +39,7 @@ _UNSEEN: Final = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 def one_line(text: object, length: int = LINE_LENGTH) -> str:
     """Return the first line that is not blank, cut to `length` characters."""
-    shown = next((each for each in str(text).splitlines() if each.strip()), "")
+    shown = next((line for line in str(text).splitlines() if line.strip()), "")
     visible = "".join(" " if char.isspace() else char for char in shown if char.isspace() or not _is_unseen(char))
     one = " ".join(visible.split())
     return one if len(one) <= length else one[: length - 1] + "…"
@@ -265,9 +265,9 @@ def _local(instant: datetime, zone: str) -> str:
 def _trimmed(lines: Iterator[str]) -> list[str]:
     """Return the lines without two empty ones in a row."""
     kept: list[str] = []
-    for each in lines:
-        if each or (kept and kept[-1]):
-            kept.append(each)
+    for line in lines:
+        if line or (kept and kept[-1]):
+            kept.append(line)
     return kept
 
 

@@ -204,7 +204,7 @@ def _is_revocable(context: RotationContext, key: _Key, managed: list[_Key]) -> b
 
 def _is_newer(context: RotationContext, key: _Key, managed: list[_Key]) -> bool | None:
     """Return whether the key was created after the current one; None if Confluent doesn't return the times."""
-    current = next((_instant(one.created) for one in managed if one.id == context.current.text(KEY_ID)), 0.0)
+    current = next((_instant(key.created) for key in managed if key.id == context.current.text(KEY_ID)), 0.0)
     return _instant(key.created) > current if current and _instant(key.created) else None
 
 

@@ -130,9 +130,9 @@ class SnowflakeKeyPair:
     def replaced(self, context: RotationContext, *, in_grace: bool) -> Replaced:
         kept = {self._keys.fingerprint(version) for version in (context.current, context.pending)}
         others = sorted(set(self._user(context).slots.values()) - kept - {""})
-        over = {each: self._grace_is_over(context, each) for each in others}
-        unmanaged = [each for each in others if over[each] is None]
-        return Replaced([each for each in others if over[each] or (in_grace and each not in unmanaged)], unmanaged)
+        over = {slot: self._grace_is_over(context, slot) for slot in others}
+        unmanaged = [slot for slot in others if over[slot] is None]
+        return Replaced([slot for slot in others if over[slot] or (in_grace and slot not in unmanaged)], unmanaged)
 
     def revoke(self, context: RotationContext, keys: Sequence[str]) -> None:
         """Unset the slots of these keys. The slots are read again, because a rotation may have changed one."""
@@ -172,7 +172,7 @@ class SnowflakeKeyPair:
         current, user = self._keys.fingerprint(context.current), f"user {context.current.text(USER)}"
         if current not in slots.values():
             raise Refused(rotation_errors.FOREIGN_KEY, f"neither slot of {user} holds the current key")
-        others = [(slot, other) for slot, other in slots.items() if other != current]
+        others = [(slot, key) for slot, key in slots.items() if key != current]
         if not others:
             return SLOTS[1]
         slot, other = others[0]

@@ -85,8 +85,8 @@ class Objects:
         while True:
             with aws_call(f"listing s3://{self.bucket}/{prefix}"):
                 answer = self.client.list_objects_v2(**parameters)
-            for each in answer.get("Contents", []):
-                yield Listed(each["Key"], each["LastModified"])
+            for item in answer.get("Contents", []):
+                yield Listed(item["Key"], item["LastModified"])
             if not answer.get("NextContinuationToken"):
                 return
             parameters["ContinuationToken"] = answer["NextContinuationToken"]

@@ -53,10 +53,10 @@ class Streams(Construct):
         topics = loaded.deployment.topics
         self.ready: dict[str, list[IDependable]] = {topic.name: self._topic(topic) for topic in topics if not topic.statement}
         self._acls()
-        for topic in (one for one in topics if one.datagen):
+        for topic in (topic for topic in topics if topic.datagen):
             ready = self.ready[topic.name]
             ready.append(self._connector(topic).after(*ready))
-        sources = [one for ready in self.ready.values() for one in ready]
+        sources = [resource for ready in self.ready.values() for resource in ready]
         statements: dict[str, VendorResource[FlinkStatementOutputs]] = {}
         for statement in loaded.deployment.statements:
             assert pool is not None

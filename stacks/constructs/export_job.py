@@ -176,7 +176,7 @@ class ExportJobs(Construct):
     def _reads(self) -> list[Statement]:
         """Return what the job may read. It may not write to Tableflow's bucket: changed files break Tableflow's tables."""
         bucket = f"arn:{Stack.of(self).partition}:s3:::{self._script.s3_bucket_name}"
-        code = [f"{bucket}/{one.s3_object_key}" for one in (self._script, self._zip)]
+        code = [f"{bucket}/{asset.s3_object_key}" for asset in (self._script, self._zip)]
         return [
             allow("ReadTablesGlue", ["glue:GetTable"], glue_tables(self, self._database), why=ONE_DATABASE),
             # Without ListBucket, S3 answers 403 instead of 404 for a file that Tableflow has removed.

@@ -68,7 +68,9 @@ def role(
         role_name=role_name,
         assumed_by=trusts,
         description=purpose,
-        inline_policies={"own": iam.PolicyDocument(statements=[one.policy_statement() for one in statements], minimize=False)},
+        inline_policies={
+            "own": iam.PolicyDocument(statements=[statement.policy_statement() for statement in statements], minimize=False)
+        },
     )
     _acknowledge_wildcards(role, statements)
     return role
@@ -76,7 +78,7 @@ def role(
 
 def attach(scope: Construct, id: str, role: iam.IRole, statements: Sequence[Statement]) -> iam.Policy:
     """Return a further policy of `role`, for what is created after the role."""
-    policy = iam.Policy(scope, id, roles=[role], statements=[one.policy_statement() for one in statements])
+    policy = iam.Policy(scope, id, roles=[role], statements=[statement.policy_statement() for statement in statements])
     _acknowledge_wildcards(policy, statements)
     return policy
 
@@ -84,10 +86,10 @@ def attach(scope: Construct, id: str, role: iam.IRole, statements: Sequence[Stat
 def _acknowledge_wildcards(construct: IConstruct, statements: Sequence[Statement]) -> None:
     """Accept wildcards that have a reason. Others are findings of cdk-nag."""
     stack = Stack.of(construct)
-    for statement in (one for one in statements if one.why):
-        wild = [f"Resource::{_flat(stack, one)}" for one in statement.resources if "*" in one]
-        wild += [f"Action::{one}" for one in statement.actions if "*" in one]
-        acknowledge(construct, statement.why, *[f"AwsSolutions-IAM5[{one}]" for one in wild])
+    for statement in (statement for statement in statements if statement.why):
+        wild = [f"Resource::{_flat(stack, resource)}" for resource in statement.resources if "*" in resource]
+        wild += [f"Action::{action}" for action in statement.actions if "*" in action]
+        acknowledge(construct, statement.why, *[f"AwsSolutions-IAM5[{pattern}]" for pattern in wild])
 
 
 def acknowledge(construct: IConstruct, reason: str, *rules: str) -> None:
@@ -102,7 +104,7 @@ def any_version(scope: Construct, function_arn: str) -> str:
 
 def glue_tables(scope: Construct, database: str) -> list[str]:
     """Return the ARNs that Glue checks for tables of `database`: catalog, database and tables."""
-    return [own_arn(scope, "glue", one) for one in ("catalog", f"database/{database}", f"table/{database}/*")]
+    return [own_arn(scope, "glue", name) for name in ("catalog", f"database/{database}", f"table/{database}/*")]
 
 
 def _flat(stack: Stack, value: Any) -> str:

@@ -288,8 +288,8 @@ def _thinned(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     slices: dict[int, list[tuple[float, float]]] = {}
     for position in run:
         slices.setdefault(int(position[0] * _SLICES / _PLOT_WIDTH), []).append(position)
-    extremes = [{min(few, key=lambda at: at[1]), max(few, key=lambda at: at[1])} for few in slices.values()]
-    return sorted(position for few in extremes for position in few)
+    extremes = [{min(points, key=lambda at: at[1]), max(points, key=lambda at: at[1])} for points in slices.values()]
+    return sorted(position for points in extremes for position in points)
 
 
 def _feet(points: Sequence[Point], along: Sequence[float]) -> list[tuple[list[str], str, str]]:

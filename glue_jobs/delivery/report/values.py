@@ -54,11 +54,11 @@ def cards(result: WindowResult, items: int) -> list[tuple[str, str, str]]:
     rows = result.stats.rows
     rows_before = before["rows"] if before else None
     shown = [(f"Rows ({prose(result.contract.grain, 80)})", number(rows), _since(result, rows, rows_before))]
-    for one in manifest.headline(result)[:items]:
-        total = Decimal(one["total"])
-        then = before["totals"].get(manifest.figure(one)) if before else None
+    for entry in manifest.headline(result)[:items]:
+        total = Decimal(entry["total"])
+        then = before["totals"].get(manifest.figure(entry)) if before else None
         value = wording.cut(number(total), 160)
-        shown.append((wording.named(one["title"], one["unit"]), value, _since(result, total, then)))
+        shown.append((wording.named(entry["title"], entry["unit"]), value, _since(result, total, then)))
     return shown
 
 

@@ -68,7 +68,7 @@ def _listed(context: Ctx, spec: AclProps) -> set[str]:
     named = {} if spec.resource_names else {"resource_name": spec.resource_name}
     listed = objects(_plane(context, spec).read(_route(spec), **wanted, **named) or {}, "data")
     del wanted["principal"]
-    return {text(one, "resource_name") for one in listed if all(text(one, name) == value for name, value in wanted.items())}
+    return {text(acl, "resource_name") for acl in listed if all(text(acl, name) == value for name, value in wanted.items())}
 
 
 def _add(context: Ctx, spec: AclProps, names: list[str]) -> None:

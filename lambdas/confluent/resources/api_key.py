@@ -126,7 +126,8 @@ def _stored(context: Ctx, spec: ApiKeyProps, listed: list[dict[str, Any]]) -> Ap
         return None
     key = ApiKey(stored[KEY_ID].reveal(), stored[KEY_SECRET])
     wanted = key_services.resource(context.vendor, _target(spec))
-    return key if any(text(one, "id") == key.id and key_services.is_for(one, wanted) for one in listed) else None
+    is_listed = any(text(found, "id") == key.id and key_services.is_for(found, wanted) for found in listed)
+    return key if is_listed else None
 
 
 def _listed(context: Ctx, spec: ApiKeyProps) -> list[dict[str, Any]]:

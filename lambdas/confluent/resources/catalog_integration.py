@@ -28,9 +28,9 @@ def create(context: Ctx, spec: CatalogIntegrationProps) -> str:
     try:
         return require_text(tableflow.post(ROUTE, body), "id")
     except Conflict:
-        for other in tableflow.pages(ROUTE, **query(spec)):
-            if _is_of_glue(other) and text(other, "spec", "display_name") != context.name:
-                name = f"{text(other, 'id')} ({text(other, 'spec', 'display_name')})"
+        for integration in tableflow.pages(ROUTE, **query(spec)):
+            if _is_of_glue(integration) and text(integration, "spec", "display_name") != context.name:
+                name = f"{text(integration, 'id')} ({text(integration, 'spec', 'display_name')})"
                 what = f"Kafka cluster {spec.cluster_id} has catalog integration {name} with Glue already, and can have only one"
                 raise Refused(confluent_errors.FOREIGN_CATALOG, what) from None
         raise
@@ -68,7 +68,7 @@ def delete(context: Ctx, spec: CatalogIntegrationProps, object_id: str) -> None:
 def find_existing(context: Ctx, spec: CatalogIntegrationProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         listed = client(context, spec).pages(ROUTE, **query(spec))
-        read = lambda one: _read(context, spec, one)  # noqa: E731
+        read = lambda id: _read(context, spec, id)  # noqa: E731
         return known_and_named(known, read, listed, context.name, "spec", "display_name")
 
     return in_container(context, lambda: context.vendor.cluster(spec.environment_id, spec.cluster_id) is None, look)

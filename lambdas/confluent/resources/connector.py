@@ -112,9 +112,9 @@ def _validate(context: Ctx, spec: ConnectorProps, config: dict[str, str]) -> Non
     if not get_path(checked, "error_count"):
         return
     wrong = [
-        f"{text(one, 'value', 'name')}: {'; '.join(map(str, get_path(one, 'value', 'errors') or []))}"
-        for one in objects(checked, "configs")
-        if get_path(one, "value", "errors")
+        f"{text(config, 'value', 'name')}: {'; '.join(map(str, get_path(config, 'value', 'errors') or []))}"
+        for config in objects(checked, "configs")
+        if get_path(config, "value", "errors")
     ]
     raise Refused(confluent_errors.CONNECTOR_CONFIG, f"connector {context.name}: {'; '.join(wrong)[:600]}")
 

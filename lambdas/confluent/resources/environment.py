@@ -68,12 +68,12 @@ def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     In a deployment that is destroyed, everything in it is gone by then. Confluent refuses to delete the organization's last
     environment.
     """
-    for what, (route, *name) in _CONTENTS.items():
-        held = _list(context, what, route, object_id)
+    for kind, (route, *name) in _CONTENTS.items():
+        held = _list(context, kind, route, object_id)
         names = [f"{text(item, 'id')} ({text(item, *name)})" for item in held]
         if names:
             shown = ", ".join(names)[:DETAIL_LENGTH]
-            message = f"environment {object_id} still holds {what}, and would be deleted with everything in it: {shown}"
+            message = f"environment {object_id} still holds {kind}, and would be deleted with everything in it: {shown}"
             raise LakeferryError(confluent_errors.ENVIRONMENT_NOT_EMPTY, message, patience=_EMPTY_PATIENCE)
     context.vendor.cloud.delete(_route(object_id))
 
@@ -92,7 +92,7 @@ def _list(context: Ctx, what: str, route: str, object_id: str) -> list[dict[str,
 def find_existing(context: Ctx, spec: EnvironmentProps, known: str | None) -> list[str]:
     """Search the whole list: there is no filter by name, and names need not be unique."""
     cloud = context.vendor.cloud
-    return known_and_named(known, lambda one: cloud.read(_route(one)), cloud.pages(_ROUTE), context.name, "display_name")
+    return known_and_named(known, lambda id: cloud.read(_route(id)), cloud.pages(_ROUTE), context.name, "display_name")
 
 
 def _rank(spec: EnvironmentProps) -> int:

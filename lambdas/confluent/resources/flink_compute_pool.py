@@ -68,7 +68,7 @@ def delete(context: Ctx, spec: FlinkComputePoolProps, object_id: str) -> None:
 def find_existing(context: Ctx, spec: FlinkComputePoolProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
-        read = lambda one: _read(context, spec, one)  # noqa: E731
+        read = lambda id: _read(context, spec, id)  # noqa: E731
         return known_and_named(known, read, listed, context.name, "spec", "display_name")
 
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)

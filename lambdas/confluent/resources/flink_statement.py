@@ -152,7 +152,7 @@ def find_existing(context: Ctx, spec: FlinkStatementProps, known: str | None) ->
                 # The state was lost. The name proves that the statement is ours, but not that it created its table.
                 context.notes[_TABLE] = _OURS if spec.adopt else _NOT_PROVEN
             return found
-        listed = {text(one, "name") for one in plane.pages(_route(context, spec))}
+        listed = {text(statement, "name") for statement in plane.pages(_route(context, spec))}
         managed = re.compile(re.escape(context.name) + "-[0-9a-f]{8}(-undo)?")
         names = {name.removesuffix("-undo") for name in listed if managed.fullmatch(name)}
         if known and _needs_undo(context, spec, known):

@@ -105,7 +105,7 @@ def delete(context: Ctx, spec: KafkaClusterProps, object_id: str) -> None:
 def find_existing(context: Ctx, spec: KafkaClusterProps, known: str | None) -> list[str]:
     def look() -> list[str]:
         listed = context.vendor.cloud.pages(_ROUTE, environment=spec.environment_id)
-        read = lambda one: context.vendor.cluster(spec.environment_id, one)  # noqa: E731
+        read = lambda id: context.vendor.cluster(spec.environment_id, id)  # noqa: E731
         return known_and_named(known, read, listed, context.name, "spec", "display_name")
 
     return in_container(context, lambda: context.vendor.environment_is_gone(spec.environment_id), look)

@@ -45,7 +45,7 @@ def delete(context: Ctx, spec: ServiceAccountProps, object_id: str) -> None:
 def find_existing(context: Ctx, spec: ServiceAccountProps, known: str | None) -> list[str]:
     cloud = context.vendor.cloud
     listed = cloud.pages(_ROUTE, display_name=context.name)
-    return known_and_named(known, lambda one: cloud.read(_route(one)), listed, context.name, "display_name")
+    return known_and_named(known, lambda id: cloud.read(_route(id)), listed, context.name, "display_name")
 
 
 def _route(object_id: str) -> str:

@@ -55,7 +55,7 @@ def is_ready(context: Ctx, spec: TableflowTopicProps, object_id: str) -> Outputs
         resume(context, spec, _ROUTE + path(spec.topic))
         raise _fault(spec, text(actual, "status", "error_message"), failed=phase == "FAILED")
     if broken := objects(actual, "status", "failing_table_formats"):
-        raise _fault(spec, "; ".join(text(one, "error_message") for one in broken), failed=True)
+        raise _fault(spec, "; ".join(text(catalog, "error_message") for catalog in broken), failed=True)
     table_path = text(actual, "spec", "storage", "table_path")
     if phase != "RUNNING" or not table_path:
         return None
@@ -129,12 +129,14 @@ def _require_synced(context: Ctx, spec: TableflowTopicProps, actual: dict[str, A
     if statuses and all(text(status, "sync_status") == "SYNCED" for status in statuses):
         return
     integrations = client(context, spec).pages(catalog_integration.ROUTE, **query(spec))
-    for one in integrations:
-        catalog_integration.require_working(context, spec, one)
+    for integration in integrations:
+        catalog_integration.require_working(context, spec, integration)
     for status in statuses:
         if text(status, "sync_status") == "FAILED":
             raise catalog_integration.fault(f"topic {spec.topic}", text(status, "error_message"))
-    seen = [f"catalog integration {text(one, 'id')} is {text(one, 'status', 'phase')}" for one in integrations]
+    seen = [
+        f"catalog integration {text(integration, 'id')} is {text(integration, 'status', 'phase')}" for integration in integrations
+    ]
     states = ", ".join(seen) or "the cluster has no catalog integration"
     raise InProgress(errors.WAITING, f"no catalog shows the table of topic {spec.topic} yet: {states}")
 

@@ -55,7 +55,7 @@ def update(context: Ctx, spec: TopicProps, object_id: str) -> None:
     elif isinstance(now, int) and now > spec.partitions and _lowers(context, spec):
         what = f"topic {object_id} has {now} partitions, and Kafka can't lower that to {spec.partitions}"
         raise Refused(confluent_errors.CANT_CHANGE, what)
-    current = {text(one, "name"): one for one in objects(plane.read(_route(spec) + "/configs"), "data")}
+    current = {text(config, "name"): config for config in objects(plane.read(_route(spec) + "/configs"), "data")}
     if changes := [*_set(spec, current), *_reset(context, spec, current)]:
         plane.post(_route(spec) + "/configs:alter", {"data": changes}, repeatable=True)
 

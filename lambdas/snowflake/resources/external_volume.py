@@ -56,7 +56,7 @@ def is_ready(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> Outputs
 def update(context: Ctx, spec: ExternalVolumeProps, object_id: str) -> None:
     lookup.existing(context, sql.by_name(_SHOW, object_id), object_id)
     described = trust.described_volume(context.vendor, object_id)
-    if [_location(one) for one in described.locations] != [(spec.base_url, spec.role_arn, lookup.external_id(context))]:
+    if [_location(location) for location in described.locations] != [(spec.base_url, spec.role_arn, lookup.external_id(context))]:
         raise ReplacementRequired(errors.OUTDATED, f"external volume {object_id} has another location, role or external id")
     if described.allow_writes:
         context.vendor.run(sql.statement(_ALTER, name=sql.identifier(object_id)))

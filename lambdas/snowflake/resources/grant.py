@@ -112,9 +112,9 @@ def update(context: Ctx, spec: GrantProps, object_id: str) -> None:
 
 
 def delete(context: Ctx, spec: GrantProps, object_id: str) -> None:
-    for what in _revoked(spec):
+    for statement in _revoked(spec):
         with contextlib.suppress(NotFound):
-            context.vendor.run(sql.statement(_REVOKE, what=what, grantee=_grantee(spec)))
+            context.vendor.run(sql.statement(_REVOKE, what=statement, grantee=_grantee(spec)))
 
 
 def find_existing(context: Ctx, spec: GrantProps, known: str | None) -> list[str]:
@@ -142,8 +142,8 @@ def _is_there(context: Ctx, spec: GrantProps) -> bool:
 
 
 def _converge(context: Ctx, spec: GrantProps) -> None:
-    for what in _missing(context, spec):
-        context.vendor.run(sql.statement(_GRANT, what=what, grantee=_grantee(spec)))
+    for statement in _missing(context, spec):
+        context.vendor.run(sql.statement(_GRANT, what=statement, grantee=_grantee(spec)))
 
 
 def _missing(context: Ctx, spec: GrantProps) -> Iterator[Sql]:
@@ -200,7 +200,7 @@ def _revoked(spec: GrantProps) -> list[Sql]:
     if not is_group(spec.on):
         return [_what(spec)]
     which = ("FUTURE", "ALL") if spec.on == TABLES_IN_SCHEMA else ("ALL",)
-    return [on_group(spec.privilege, one, spec.on, _path(spec)) for one in which]
+    return [on_group(spec.privilege, kind, spec.on, _path(spec)) for kind in which]
 
 
 def _grantee(spec: GrantProps) -> Sql:

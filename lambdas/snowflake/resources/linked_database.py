@@ -94,7 +94,7 @@ def find_existing(context: Ctx, spec: LinkedDatabaseProps, known: str | None) ->
 def _require_shown(context: Ctx, spec: LinkedDatabaseProps, name: str) -> None:
     rows = context.vendor.run(sql.statement(_SCHEMAS, name=sql.identifier(name)))
     shown = {row.get("name", "").lower() for row in rows}
-    if missing := [one for one in spec.namespaces if one.lower() not in shown]:
+    if missing := [namespace for namespace in spec.namespaces if namespace.lower() not in shown]:
         what = f"linked database {name} doesn't show {', '.join(missing)}"
         raise ResourceFailed(snowflake_errors.TRUST_NAMESPACE, what, patience=_NAMESPACE_PATIENCE)
 
@@ -102,10 +102,10 @@ def _require_shown(context: Ctx, spec: LinkedDatabaseProps, name: str) -> None:
 def _changes(spec: LinkedDatabaseProps, config: dict[str, Any]) -> Iterator[Sql]:
     now = config.get("allowednamespaces")
     if isinstance(now, list):
-        listed = [str(one) for one in now]
-        if added := [one for one in spec.namespaces if one not in listed]:
+        listed = [str(namespace) for namespace in now]
+        if added := [namespace for namespace in spec.namespaces if namespace not in listed]:
             yield sql.statement(_ADD, namespaces=_literals(added))
-        if removed := [one for one in listed if one not in spec.namespaces]:
+        if removed := [namespace for namespace in listed if namespace not in spec.namespaces]:
             yield sql.statement(_REMOVE, namespaces=_literals(removed))
     if str(config.get("syncintervalseconds", spec.sync_seconds)) != str(spec.sync_seconds):
         yield sql.statement(_SET_SECONDS, seconds=sql.number(spec.sync_seconds))

@@ -171,7 +171,7 @@ def require_namespace(vendor: Snowflake, name: str, side: Side, namespace: str) 
     result = _call_system(vendor, _LIST_NAMESPACES, name)
     if "error" in result:
         raise _failed(side, of_catalog(str(result["error"])), str(result["error"]))
-    listed = [str(one) for one in result.get("list", [])]
+    listed = [str(name) for name in result.get("list", [])]
     if namespace in listed:
         return
     row = snowflake_errors.TRUST_NAMESPACE if listed else snowflake_errors.TRUST_REGION
