@@ -89,7 +89,7 @@ def expect(said, message, advice):
     if denial:
         assert denial.remedy in advice
     else:
-        assert not [other for other in DENIALS if other.remedy in advice]
+        assert not [candidate for candidate in DENIALS if candidate.remedy in advice]
 
 
 def test_a_function_says_what_denied_a_call(glue, said):

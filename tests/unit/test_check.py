@@ -98,7 +98,7 @@ def of_filter(findings):
 
 @pytest.fixture(scope="module")
 def of_column(findings):
-    return lambda expression, more="": findings(BASE + COLUMN + f"expression = '''{expression}'''\n{more}\n{EXPLODE}")
+    return lambda expression, settings="": findings(BASE + COLUMN + f"expression = '''{expression}'''\n{settings}\n{EXPLODE}")
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_a_file_is_read_with_all_mistakes_of_both_kinds(judge, tmp_path):
     file.write_text(BASE.replace("version = 1", "version = 0") + "[[filter]]\nwhere = 'nothing > 1'\nreason = 'r'\n")
     with pytest.raises(BadFile) as bad:
         check.check_file(file, SCHEMA, judge)
-    assert [(one.line, one.key) for one in bad.value.problems] == [(2, "version"), (22, "filter[0].where")]
+    assert [(problem.line, problem.key) for problem in bad.value.problems] == [(2, "version"), (22, "filter[0].where")]
     with pytest.raises(BadFile, match="cannot be read"):
         check.check_file(tmp_path / "none.toml", SCHEMA, judge)
 
@@ -302,12 +302,12 @@ def test_kafkas_timestamp_is_a_valid_event_time(findings):
 
 
 def test_checks_see_columns_of_the_file_and_its_totals(findings):
-    whole = BASE + COLUMN.replace('"c"', '"n"').replace('type = "text"', 'type = "integer"') + 'from = "amount"\n'
+    text = BASE + COLUMN.replace('"c"', '"n"').replace('type = "text"', 'type = "integer"') + 'from = "amount"\n'
     checks = '[[check]]\nid = "{0}"\nseverity = "warn"\nmessage = "m"\n{1} = "{2}"\n'
     good = [("a", "each_row", "n > 1 and id <> 'now'"), ("b", "overall", "rows > 0 and sum_n > min_n and max_n < 9")]
-    assert findings(whole + "".join(checks.format(*one) for one in good)) == []
+    assert findings(text + "".join(checks.format(*values) for values in good)) == []
     bad = [("a", "each_row", "amount > 1"), ("b", "overall", "n > 0 or sum_id > 1"), ("c", "each_row", "sum(n) > 1")]
-    assert findings(whole + "".join(checks.format(*one) for one in bad)) == [
+    assert findings(text + "".join(checks.format(*values) for values in bad)) == [
         ("check[0].each_row", "amount is not a column of the file"),
         ("check[1].overall", "n is neither `rows` nor the sum_x, min_x or max_x of a numeric column x"),
         ("check[1].overall", "sum_id is neither `rows` nor the sum_x, min_x or max_x of a numeric column x. Did you mean sum_n?"),

@@ -82,7 +82,7 @@ def test_a_client_can_connect_from_the_secret_alone(server):
     assert fields["tableflow"]["catalog.uri"].endswith(f"/organizations/{ORG}/environments/{ENV}")
     assert set(fields["cloud"]) == common - {"environmentId", "resourceId"}
     assert all(common <= set(fields[service]) for service in ("kafka", "schema_registry", "flink", "tableflow"))
-    assert all("" not in each.values() for each in fields.values())
+    assert all("" not in secret.values() for secret in fields.values())
 
 
 def test_a_key_whose_secret_was_lost_is_deleted_and_replaced(server):

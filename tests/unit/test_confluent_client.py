@@ -185,7 +185,13 @@ def test_a_malformed_list_is_an_error_of_ours(server, body):
 NAMES = st.sampled_from(["id", "data", "spec", "phase", "a", "b"])
 
 
-@given(st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(NAMES, x), max_leaves=6))
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda children: st.lists(children) | st.dictionaries(NAMES, children),
+        max_leaves=6,
+    )
+)
 def test_any_error_body_can_be_read(body):
     assert isinstance(text(body, "spec", "phase"), str)
     assert all(isinstance(item, dict) for item in objects(body, "data"))

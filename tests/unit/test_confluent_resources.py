@@ -142,11 +142,11 @@ def test_an_answer_that_is_not_a_cluster_s_id_gets_into_no_policy(server):
 
 
 def test_an_object_is_found_by_its_whole_name_and_by_the_known_id(server):
-    others = [{"id": "env-2", "display_name": NAME + "x"}, {"id": "env-3", "display_name": NAME}, ENVIRONMENT]
-    server.answers["GET /org/v2/environments"] = listing(*others)
+    environments = [{"id": "env-2", "display_name": NAME + "x"}, {"id": "env-3", "display_name": NAME}, ENVIRONMENT]
+    server.answers["GET /org/v2/environments"] = listing(*environments)
     server.answers["GET /org/v2/environments/env-9"] = (200, {"id": "env-9"})
-    for known, found in ((None, []), ("env-9", ["env-9"]), ("env-gone", [])):
-        assert environment.find_existing(context(server), spec(environment), known) == [*found, "env-3", ENV]
+    for known_id, ids in ((None, []), ("env-9", ["env-9"]), ("env-gone", [])):
+        assert environment.find_existing(context(server), spec(environment), known_id) == [*ids, "env-3", ENV]
 
 
 def test_an_object_that_is_gone_is_reported_as_missing(server):
@@ -289,16 +289,20 @@ def test_a_provider_integration_that_is_in_use_is_not_deleted(server):
 def test_a_service_account_takes_its_role_bindings_with_it(server):
     """Delete its role bindings even if no resource knows them, and keep those of others."""
     bindings, account = "/iam/v2/role-bindings", f"/iam/v2/service-accounts/{SA}"
-    wanted = {"principal": f"User:{SA}", "crn_pattern": f"crn://confluent.cloud/organization={ORG}"}
+    query = {"principal": f"User:{SA}", "crn_pattern": f"crn://confluent.cloud/organization={ORG}"}
 
     def listed(sent):
-        return listing({"id": "rb-1"}, {"id": "rb-2"}) if wanted.items() <= sent.query.items() else listing({"id": "rb-others"})
+        return listing({"id": "rb-1"}, {"id": "rb-2"}) if query.items() <= sent.query.items() else listing({"id": "rb-others"})
 
     server.answers[f"GET {bindings}"] = listed
     for route in (f"{bindings}/rb-1", f"{bindings}/rb-2", account):
         server.answers[f"DELETE {route}"] = (204, None)
     service_account.delete(context(server), spec(service_account), SA)
-    assert [what for what, _ in wrote(server)] == [f"DELETE {bindings}/rb-1", f"DELETE {bindings}/rb-2", f"DELETE {account}"]
+    assert [request for request, _ in wrote(server)] == [
+        f"DELETE {bindings}/rb-1",
+        f"DELETE {bindings}/rb-2",
+        f"DELETE {account}",
+    ]
 
 
 def test_a_role_binding_is_distinguished_from_similar_ones(server):
@@ -525,8 +529,8 @@ def test_connector_states(server):
     for state in ("NONE", "PROVISIONING", "DEGRADED", "NEW_WORD"):
         expanded(server, state=state)
         assert connector.is_ready(context(server), connector_spec(), NAME) is None
-    for given in ({"state": "FAILED"}, {"tasks": ("RUNNING", "FAILED")}):
-        expanded(server, trace="no ACL", **given)
+    for status in ({"state": "FAILED"}, {"tasks": ("RUNNING", "FAILED")}):
+        expanded(server, trace="no ACL", **status)
         with pytest.raises(NeedsReplacement, match="no ACL"):
             connector.is_ready(context(server), connector_spec(), NAME)
     assert wrote(server) == []

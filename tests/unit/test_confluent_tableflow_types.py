@@ -145,7 +145,7 @@ def test_a_format_that_fails_is_reported(server):
 def test_the_catalog_is_awaited_where_asked(server):
     waiting = tableflow_spec(await_catalog="true")
     for statuses in ([], ["PENDING"], ["SYNCED", "PENDING"]):
-        with_catalog(server, *({"sync_status": one} for one in statuses))
+        with_catalog(server, *({"sync_status": status} for status in statuses))
         with pytest.raises(InProgress, match="tci-1 is PENDING"):
             tableflow_topic.is_ready(context(server), waiting, "trades")
         assert server.sent[-1].query["spec.kafka_cluster"] == LKC

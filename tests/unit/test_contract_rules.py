@@ -61,11 +61,11 @@ def problems(text: str) -> list[tuple[str, str]]:
     with pytest.raises(BadFile) as bad:
         contracts.parse(text, name="sales.toml")
     lines = text.splitlines()
-    for one in bad.value.problems:
-        last = one.key.rpartition(".")[2].partition("[")[0]
-        assert one.line, one
-        assert last in lines[one.line - 1], one
-    return [(one.key, one.message) for one in bad.value.problems]
+    for problem in bad.value.problems:
+        last = problem.key.rpartition(".")[2].partition("[")[0]
+        assert problem.line, problem
+        assert last in lines[problem.line - 1], problem
+    return [(problem.key, problem.message) for problem in bad.value.problems]
 
 
 def with_column(name: str = "c", type_: str = "text", more: str = "") -> str:
@@ -87,7 +87,7 @@ def test_shipped_contracts_are_valid(name):
 
 
 def test_the_shipped_sales_deliver_no_readable_personal_data():
-    treated = {c.source: c.personal.treatment for c in contracts.load("weekly_sales").column if c.personal}
+    treated = {column.source: column.personal.treatment for column in contracts.load("weekly_sales").column if column.personal}
     assert treated == {
         "customer.customer_id": "hash",
         "customer.email": "hash",
@@ -290,7 +290,7 @@ def test_a_contract_without_delivered_columns():
     )
     with pytest.raises(BadFile, match="no column is delivered") as bad:
         contracts.parse(dropped, name="sales.toml")
-    assert "delivery.order_by[0]" in {one.key for one in bad.value.problems}
+    assert "delivery.order_by[0]" in {problem.key for problem in bad.value.problems}
 
 
 def test_an_aggregate_needs_a_grouping_column():

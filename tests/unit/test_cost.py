@@ -39,8 +39,8 @@ def test_resources_with_a_monthly_price_are_counted_as_in_the_stacks(dev, counts
 def test_the_counted_metrics_are_those_of_the_watch(dev):
     assert set(cost._metrics(dev.deployment)) <= set(contract.METRIC_DIMENSIONS)
     tables, exports, secrets, made_by_hand, clusters = 2 * 5, 2, 2 * 9, 2, 1
-    each = tables + exports + secrets + made_by_hand + clusters
-    assert cost.counted_metrics(dev.deployment) == each + len([*contract.METRIC_DIMENSIONS, contract.UNMEASURED])
+    metrics_by_name = tables + exports + secrets + made_by_hand + clusters
+    assert cost.counted_metrics(dev.deployment) == metrics_by_name + len([*contract.METRIC_DIMENSIONS, contract.UNMEASURED])
 
 
 def changed(plan, **parts):
@@ -61,11 +61,11 @@ def test_elastic_clusters_and_flink_pools_widen_the_range(dev):
 
 def test_absent_resources_cost_nothing(dev):
     bare = changed(dev, statements=[], exports=[], snowflake=None)
-    document = [each.what for each in (*cost.estimate(bare).lines, *cost.estimate(bare).rates)]
-    assert not [what for what in document if "Flink" in what or "Glue job" in what or "Snowflake" in what]
+    document = [item.what for item in (*cost.estimate(bare).lines, *cost.estimate(bare).rates)]
+    assert not [name for name in document if "Flink" in name or "Glue job" in name or "Snowflake" in name]
     assert cost.counted_secrets(bare) == cost.counted_secrets(dev) - 2  # Snowflake's and Flink's
     without = changed(dev, alerts=attrs.evolve(dev.deployment.alerts, dashboard=False))
-    assert [each.what for each in cost.estimate(dev).lines if each not in cost.estimate(without).lines] == ["Dashboard (1)"]
+    assert [item.what for item in cost.estimate(dev).lines if item not in cost.estimate(without).lines] == ["Dashboard (1)"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_json_prints_one_document():
     document = json.loads(answer.stdout)
     assert document["ok"]
     assert 0 < document["month"]["low"] < document["month"]["high"]
-    assert sum(each["low"] for each in document["lines"]) == pytest.approx(document["month"]["low"], abs=0.01)
+    assert sum(item["low"] for item in document["lines"]) == pytest.approx(document["month"]["low"], abs=0.01)
     assert document["left_out"]
 
 

@@ -332,21 +332,24 @@ def ends(precision: int, scale: int) -> list[Decimal | None]:
 def test_decimals_of_every_scale_have_no_exponent_and_all_digits(tmp_path, precision):
     values = {f"d{scale}": ends(precision, scale) for scale in range(precision + 1)}
     columns = [column(name, f"decimal({precision},{name[1:]})", nullable=True) for name in values]
-    plain = {name: [None if one is None else f"{one or one.copy_abs():f}" for one in given_] for name, given_ in values.items()}
+    plain = {
+        name: [None if value is None else f"{value or value.copy_abs():f}" for value in decimals]
+        for name, decimals in values.items()
+    }
     # Spark formats small decimals, which Arrow would write with an exponent.
     arrays = [
-        pa.array(plain[one.name])
-        if csv_line.written_by_spark(one)
-        else pa.array(values[one.name], pa.decimal128(*decimal_type(one.type)))
-        for one in columns
+        pa.array(plain[field.name])
+        if csv_line.written_by_spark(field)
+        else pa.array(values[field.name], pa.decimal128(*decimal_type(field.type)))
+        for field in columns
     ]
     data = written(columns, pa.table(arrays, list(values)), delivery())
     texts = [[text or "" for text in row] for row in zip(*plain.values(), strict=True)]
     assert csv_readers.by_python(data, list(values), "") == texts
     rows = [list(row) for row in zip(*values.values(), strict=True)]
-    as_duckdb = csv_readers.by_duckdb(tmp_path, {one.name: one.type for one in columns})
+    as_duckdb = csv_readers.by_duckdb(tmp_path, {field.name: field.type for field in columns})
     assert as_duckdb(data, list(values), "") == rows
-    exact = {one.name: pa.decimal128(*decimal_type(one.type)) for one in columns}
+    exact = {field.name: pa.decimal128(*decimal_type(field.type)) for field in columns}
     options = arrow_csv.ConvertOptions(column_types=exact, null_values=[""])
     assert arrow_csv.read_csv(io.BytesIO(data), convert_options=options).to_pydict() == values
     frame = pandas.read_csv(io.BytesIO(data), converters=dict.fromkeys(values, lambda text: Decimal(text) if text else None))

@@ -97,14 +97,14 @@ def test_every_value_is_read_back(tmp_path, dialect, compressed, null_text):
     assert data_package(delivered)["resources"][0].get("compression") == ("gz" if compressed else None)
     read = [row.to_dict() for row in package.resources[0].read_rows()]
     assert [row["word"] for row in read] == WORDS
-    for row, wanted in zip(read, rows(), strict=True):
+    for row, expected_row in zip(read, rows(), strict=True):
         assert (row["amount"], row["share"], row["day"], row["flag"]) == tuple(
-            wanted[name] for name in ("amount", "share", "day", "flag")
+            expected_row[name] for name in ("amount", "share", "day", "flag")
         )
-        assert row["at"].replace(tzinfo=UTC) == wanted["at"]
-        assert row["rest"] == wanted["rest"]
+        assert row["at"].replace(tzinfo=UTC) == expected_row["at"]
+        assert row["rest"] == expected_row["rest"]
         assert isinstance(row["share"], Decimal)
-        assert row["sign"] == f"'{wanted['sign']}"
+        assert row["sign"] == f"'{expected_row['sign']}"
 
 
 @pytest.mark.parametrize("dialect", ["excel", "machine"])

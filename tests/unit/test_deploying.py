@@ -25,7 +25,10 @@ _ids = itertools.count(1)
 def recorded():
     """Return recorded events, the oldest first. Reasons have Lambda's additions, and no paths of one machine."""
     result = json.loads(RECORDED.read_text())
-    return [parse_event({**each, "Timestamp": datetime.fromisoformat(each["Timestamp"])}) for each in reversed(result)]
+    return [
+        parse_event({**stack_event, "Timestamp": datetime.fromisoformat(stack_event["Timestamp"])})
+        for stack_event in reversed(result)
+    ]
 
 
 def event(logical_id, status, at, reason="", type="Custom::LakeferryKafkaCluster"):
@@ -52,9 +55,9 @@ class Watched:
         self.progress = Progress(STACKS, phases, self.lines.append, self.result.append, lambda: self.at)
 
     def feed(self, *events):
-        for each in events:
-            self.at = max(self.at, each.at)
-            self.progress.feed([each])
+        for stack_event in events:
+            self.at = max(self.at, stack_event.at)
+            self.progress.feed([stack_event])
         self.progress.tick()
 
     def wait(self, seconds):

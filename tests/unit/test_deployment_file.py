@@ -587,9 +587,9 @@ def test_nearly_every_random_secret_is_found():
     """Forty characters, as an AWS secret access key has, and the 64 of Confluent's; both may have slashes."""
     signs, drawn = string.ascii_letters + string.digits + "+/", random.Random(1)
     for length, least in ((40, 0.995), (64, 0.999)):
-        made = ["".join(drawn.choices(signs, k=length)) for _ in range(2000)]
-        found = [one for one in made if list(secret_patterns.find_secrets(f'owner = "{one}"', names_only=True))]
-        assert len(found) >= least * len(made)
+        secrets = ["".join(drawn.choices(signs, k=length)) for _ in range(2000)]
+        hits = [secret for secret in secrets if list(secret_patterns.find_secrets(f'owner = "{secret}"', names_only=True))]
+        assert len(hits) >= least * len(secrets)
 
 
 def test_names_in_shipped_files_are_not_taken_for_secrets():

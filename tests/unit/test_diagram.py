@@ -35,14 +35,14 @@ def test_an_outdated_page_is_found(templates, change):
     if change == "another resource":
         resources["More"] = {"Type": "AWS::S3::Bucket", "Properties": {}}
     elif change == "another reference":
-        job = next(name for name, each in resources.items() if each["Type"] == "AWS::Glue::Job")
-        queue = next(name for name, each in resources.items() if each["Type"] == "AWS::SQS::Queue")
+        job = next(name for name, resource in resources.items() if resource["Type"] == "AWS::Glue::Job")
+        queue = next(name for name, resource in resources.items() if resource["Type"] == "AWS::SQS::Queue")
         resources[job]["Properties"]["DefaultArguments"]["--queue"] = {"Ref": queue}
     elif change == "another stack":
-        topic = next(each for each in resources.values() if each["Type"] == "AWS::SNS::Topic")
+        topic = next(resource for resource in resources.values() if resource["Type"] == "AWS::SNS::Topic")
         topic["Properties"]["DisplayName"] = {"Fn::ImportValue": "lakeferry-dev-snowflake:ExportsOutputRefX"}
     else:
-        del resources[next(name for name, each in resources.items() if each["Type"] == "AWS::SQS::Queue")]
+        del resources[next(name for name, resource in resources.items() if resource["Type"] == "AWS::SQS::Queue")]
     with pytest.raises(CommandFailed) as failed:
         diagram_command.require_fresh(changed)
     assert failed.value.code == "DIAGRAM-STALE"
@@ -51,7 +51,9 @@ def test_an_outdated_page_is_found(templates, change):
 def test_every_kind_of_both_vendors_is_in_a_box_of_that_vendor(templates):
     drawn = diagram.draw(templates)
     for part, vendor in (("confluent", "Confluent Cloud"), ("snowflake", "Snowflake")):
-        kinds = {each["Type"] for each in templates[part]["Resources"].values() if each["Type"].startswith("Custom::")}
+        kinds = {
+            resource["Type"] for resource in templates[part]["Resources"].values() if resource["Type"].startswith("Custom::")
+        }
         inside = re.search(rf'subgraph \w+\["{vendor}"\]\n(.*?)\n  end', drawn[part], re.DOTALL)[1]
         assert len(inside.splitlines()) == len(kinds - {"Custom::LakeferryCleanup"})
 
@@ -84,7 +86,7 @@ def test_an_arrow_that_a_longer_path_implies_is_left_out():
 
 
 def test_the_same_templates_in_another_order_give_the_same_pictures(templates):
-    backwards = {part: {"Resources": dict(reversed(each["Resources"].items()))} for part, each in templates.items()}
+    backwards = {part: {"Resources": dict(reversed(template["Resources"].items()))} for part, template in templates.items()}
     assert diagram.draw(backwards) == diagram.draw(templates)
 
 

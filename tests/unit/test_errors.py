@@ -96,7 +96,7 @@ def test_an_entry_is_complete(entry):
 
 def test_a_remedy_is_defined_once():
     for part, entries in tomllib.loads(errors.FILE.read_text()).items():
-        written = {code for code, given in entries.items() if "remedy" in given}
+        written = {code for code, entry in entries.items() if "remedy" in entry}
         assert written == (set() if part in OF_LAMBDAS else set(entries))
 
 

@@ -71,9 +71,9 @@ def test_a_generation_counts_up_and_lists_earlier_ones():
     first = made(samples.weekly_sales())
     second = made(samples.weekly_sales(run_id="20261117T061502Z-00000000"), first)
     third = made(samples.weekly_sales(run_id="20261118T061502Z-00000000"), second)
-    assert [one["generation"] for one in (first, second, third)] == [1, 2, 3]
-    assert [one["run_id"][:8] for one in third["generations"]] == ["20261116", "20261117", "20261118"]
-    assert [one["generation"] for one in third["generations"]] == [1, 2, 3]
+    assert [document["generation"] for document in (first, second, third)] == [1, 2, 3]
+    assert [generation["run_id"][:8] for generation in third["generations"]] == ["20261116", "20261117", "20261118"]
+    assert [generation["generation"] for generation in third["generations"]] == [1, 2, 3]
 
 
 def test_totals_are_plain_text():
@@ -98,8 +98,8 @@ def test_a_unit_that_is_empty_and_a_missing_one_have_a_total_each():
     document = made(attrs.evolve(made_of, stats=attrs.evolve(made_of.stats, units=units)))
     totals = {name: total["sum"] for name, total in document["totals"].items() if name.startswith("line_total")}
     assert totals == {"line_total ": "3", 'line_total ""': "4", "line_total EUR": "5"}
-    shown = {manifest.figure(one): one["total"] for one in document["headline"] if one["column"] == "line_total"}
-    assert shown == totals == {name: manifest.previous_document(document)["totals"][name] for name in totals}
+    headline = {manifest.figure(entry): entry["total"] for entry in document["headline"] if entry["column"] == "line_total"}
+    assert headline == totals == {name: manifest.previous_document(document)["totals"][name] for name in totals}
 
 
 def test_a_check_is_about_rows_or_about_the_file():
@@ -157,7 +157,9 @@ def test_only_numbers_with_the_same_meaning_are_compared():
 def test_a_total_whose_unit_varies_is_reported_and_compared_by_unit():
     document = made(samples.sales_by_region())
     totals = {unit: f"{sum(row['sales'] for row in region_rows() if row['currency'] == unit):f}" for unit in ("EUR", "USD")}
-    assert [(one["unit"], one["total"]) for one in document["headline"] if one["column"] == "sales"] == list(totals.items())
+    assert [(entry["unit"], entry["total"]) for entry in document["headline"] if entry["column"] == "sales"] == list(
+        totals.items()
+    )
     compared = manifest.previous_document(document)["totals"]
     assert (compared["sales EUR"], compared["sales USD"], compared["pieces"]) == (
         *totals.values(),

@@ -133,7 +133,9 @@ def test_a_part_is_uploaded_while_the_next_one_is_encoded(bucket):
         held.set()
         head = sink.close()
     assert len(head) + sum(part.size for part in sink.parts) == (32 << 20) + len(b"more")
-    assert [(part.number, part.etag) for part in sink.parts] == [(p["PartNumber"], p["ETag"]) for p in uploaded(bucket, target)]
+    assert [(part.number, part.etag) for part in sink.parts] == [
+        (upload["PartNumber"], upload["ETag"]) for upload in uploaded(bucket, target)
+    ]
 
 
 def test_a_part_that_cannot_be_uploaded_fails_its_task(bucket):
@@ -220,10 +222,10 @@ def batch(lines: list[tuple]) -> pa.RecordBatch:
         outcomes.PARTITION: [3] * size,
         outcomes.OFFSET_MIN: list(range(100, 100 + size)),
         outcomes.LINE_STATE: state,
-        f"{outcomes.FLAGS}0": [0 if one is None else int(one == "SELL") * 2 for one in side],
+        f"{outcomes.FLAGS}0": [0 if value is None else int(value == "SELL") * 2 for value in side],
     }
-    more = {name: pa.int32() for name in (outcomes.OUTCOME, outcomes.PARTITION, outcomes.LINE_STATE)}
-    types = TYPES | more | {outcomes.OFFSET_MIN: pa.int64(), f"{outcomes.FLAGS}0": pa.int64()}
+    outcome_types = {name: pa.int32() for name in (outcomes.OUTCOME, outcomes.PARTITION, outcomes.LINE_STATE)}
+    types = TYPES | outcome_types | {outcomes.OFFSET_MIN: pa.int64(), f"{outcomes.FLAGS}0": pa.int64()}
     return pa.RecordBatch.from_arrays([pa.array(values[name], types[name]) for name in values], list(values))
 
 

@@ -30,8 +30,8 @@ KEY = "exports/weekly_sales/data/2026-W46/20261116T060009Z-5a0c9e12/weekly_sales
 def notified(*windows, state="done", reason=None, manifests=(), glue="SUCCEEDED", before=None):
     """Return the environment after one run. `before` is a run that was reported earlier."""
     env = NotificationEnvironment()
-    for each in manifests:
-        env.bucket.put(f"exports/weekly_sales/manifests/{each['window']['label']}.json", each)
+    for document in manifests:
+        env.bucket.put(f"exports/weekly_sales/manifests/{document['window']['label']}.json", document)
     if before:
         env.run(before, 0)
         env.deliver(0, "FAILED")

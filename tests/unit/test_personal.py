@@ -250,8 +250,8 @@ def test_a_person_with_a_personal_field_further_inside():
 
 
 def test_the_reason_is_a_sentence_about_the_field():
-    whole = record("Event", customer=record("Customer", name="string", region="string"), email="string", user_id="int")
-    reasons = {path: one.why for path, one in topic_schema.from_avro(whole, "events").personal.items()}
+    schema = record("Event", customer=record("Customer", name="string", region="string"), email="string", user_id="int")
+    reasons = {path: finding.why for path, finding in topic_schema.from_avro(schema, "events").personal.items()}
     assert reasons == {
         "customer.name": "it is part of customer, which describes a person",
         "customer.region": "it is a text beside customer.name, which is personal, in customer",

@@ -92,7 +92,7 @@ def listed(text: str) -> list[str]:
     return [value.strip() for line in text.strip().splitlines() for value in line.split("|")]
 
 
-@pytest.mark.parametrize(("what", "text"), [(what, text) for what in FOUND for text in listed(FOUND[what])])
+@pytest.mark.parametrize(("what", "text"), [(kind, text) for kind in FOUND for text in listed(FOUND[kind])])
 def test_personal_values_are_found_in_every_usual_spelling(what, text):
     found = scan(contract(), [text, "harmless", None, text])
     assert found[f"note: {what}"] == 2

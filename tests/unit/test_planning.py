@@ -41,7 +41,7 @@ def changed(templates, change):
     """Return the changes by logical id for a change of the templates."""
     after = copy.deepcopy(templates)
     change({name.rpartition("-")[2]: template["Resources"] for name, template in after.items()})
-    return {one.resource.logical_id: one for one in compared(templates, after)}
+    return {difference.resource.logical_id: difference for difference in compared(templates, after)}
 
 
 def test_before_the_first_deployment_everything_is_created(templates):
@@ -118,17 +118,17 @@ def test_a_repair_that_changes_an_id_is_refused_if_other_stacks_import_it(templa
 def test_a_value_that_other_stacks_import_can_not_be_replaced(templates, part, logical_id, key, value, importers):
     after = copy.deepcopy(templates)
     after[f"lakeferry-dev-{part}"]["Resources"][logical_id]["Properties"][key] = value
-    found = refused(templates, after)
-    assert list(found) == ([logical_id] if importers else [])
-    for reason in found.values():
+    reasons = refused(templates, after)
+    assert list(reasons) == ([logical_id] if importers else [])
+    for reason in reasons.values():
         assert "Other stacks import a value of it, and CloudFormation refuses to change that" in reason
-        assert reason.endswith(": " + ", ".join(f"lakeferry-dev-{each}" for each in importers))
+        assert reason.endswith(": " + ", ".join(f"lakeferry-dev-{importer}" for importer in importers))
 
 
 def refused(before, after):
     """Return the reasons of refused changes by logical id."""
     comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(before))
-    return {one.resource.logical_id: one.reason for one in refusals.find(comparison, comparison.changes())}
+    return {refusal.resource.logical_id: refusal.reason for refusal in refusals.find(comparison, comparison.changes())}
 
 
 def with_properties(templates, logical_id, **properties):
@@ -190,12 +190,12 @@ def test_the_policy_of_a_topic_without_a_table_may_change(templates):
 def test_the_schema_of_records_that_stay_can_not_be_removed(templates, leaves, expected):
     deployed, after = copy.deepcopy(templates), copy.deepcopy(templates)
     subject = {"kind": "schema", "subject": "stock_trades-value", "ServiceToken": "arn"}
-    for each in (deployed, after):
-        resources_of(each, "confluent")["StockTradesSchema"] = {"Type": "Custom::LakeferrySchema", "Properties": subject}
+    for assembly in (deployed, after):
+        resources_of(assembly, "confluent")["StockTradesSchema"] = {"Type": "Custom::LakeferrySchema", "Properties": subject}
     for name in leaves:
         del resources_of(after, "confluent")[f"StockTrades{name}"]
-    found = {name for name, reason in refused(deployed, after).items() if "its records" in reason}
-    assert found == set(expected)
+    logical_ids = {name for name, reason in refused(deployed, after).items() if "its records" in reason}
+    assert logical_ids == set(expected)
 
 
 def test_a_replaced_topic_may_have_fewer_partitions(templates):
@@ -223,11 +223,13 @@ def test_a_change_that_is_refused_is_no_data_loss(templates, capsys):
 def test_a_value_that_other_stacks_import_can_not_be_removed(templates):
     """As where `pseudonym_secret` is set in a deployment that has created its own key."""
     deployed, after = copy.deepcopy(templates), copy.deepcopy(templates)
-    (secret,) = [name for name, one in deployed["lakeferry-dev-data"]["Resources"].items() if one["Type"] == SECRET_TYPE]
+    (secret,) = [
+        name for name, resource in deployed["lakeferry-dev-data"]["Resources"].items() if resource["Type"] == SECRET_TYPE
+    ]
     exported = {"Value": {"Ref": secret}, "Export": {"Name": "of-data"}}
     deployed["lakeferry-dev-data"].setdefault("Outputs", {})["It"] = exported
-    for each in (deployed, after):
-        each["lakeferry-dev-exports"]["Outputs"]["User"] = {"Value": {"Fn::ImportValue": "of-data"}}
+    for assembly in (deployed, after):
+        assembly["lakeferry-dev-exports"]["Outputs"]["User"] = {"Value": {"Fn::ImportValue": "of-data"}}
     del after["lakeferry-dev-data"]["Resources"][secret]
     comparison = Comparison([SynthesizedStack(name, template) for name, template in after.items()], standing(deployed))
     (refused,) = refusals.find(comparison, comparison.changes())
@@ -314,8 +316,10 @@ def permitted(templates, change):
     """Return the changes of permissions by logical id."""
     after = copy.deepcopy(templates)
     change({name.rpartition("-")[2]: template["Resources"] for name, template in after.items()})
-    wanted = [SynthesizedStack(name, template) for name, template in after.items()]
-    return {one.logical_id: one for one in permissions.compare(wanted, standing(templates))}
+    stacks = [SynthesizedStack(name, template) for name, template in after.items()]
+    return {
+        permission_change.logical_id: permission_change for permission_change in permissions.compare(stacks, standing(templates))
+    }
 
 
 def own_statements(resources):
@@ -362,14 +366,14 @@ def test_changes_of_denials_managed_policies_and_boundaries_are_found(templates)
     def looser(resources):
         policy = next(body for body in resources["data"].values() if body["Type"] == "AWS::S3::BucketPolicy")
         statements = policy["Properties"]["PolicyDocument"]["Statement"]
-        statements.remove(next(one for one in statements if one["Effect"] == "Deny"))
+        statements.remove(next(statement for statement in statements if statement["Effect"] == "Deny"))
         role = resources["confluent"][role_of(resources["confluent"], "TableflowRole")]["Properties"]
         role["ManagedPolicyArns"] = ["arn:aws:iam::aws:policy/AdministratorAccess"]
 
-    found = list(permitted(templates, looser).values())
-    assert [one.broadens for one in found] == [True, True]
-    assert any(line.startswith("deny ") for one in found for line in one.removed)
-    assert any("allow whatever policy arn:aws:iam::aws:policy/AdministratorAccess allows" in one.added for one in found)
+    changes = list(permitted(templates, looser).values())
+    assert [change.broadens for change in changes] == [True, True]
+    assert any(line.startswith("deny ") for change in changes for line in change.removed)
+    assert any("allow whatever policy arn:aws:iam::aws:policy/AdministratorAccess allows" in change.added for change in changes)
 
 
 def test_another_content_of_an_asset_is_no_change_of_permissions(templates):
@@ -400,14 +404,16 @@ def test_changed_permissions_are_shown_in_full_and_new_ones_counted(templates, c
     def more(resources):
         own_statements(resources)[0]["Action"] = [f"s3:{'Very' * 20}LongAction{number}" for number in range(30)]
 
-    found = list(permitted(templates, more).values())
+    changes = list(permitted(templates, more).values())
     new = permissions.compare([SynthesizedStack(name, template) for name, template in templates.items()], {})
-    plan = plan_of([], permissions=[*found, *new[:5]], deployed=["lakeferry-dev-confluent"])
-    render.show(Output(), attrs.evolve(plan, permissions=[*found, *(one for one in new if one.stack.endswith("-data"))]))
+    plan = plan_of([], permissions=[*changes, *new[:5]], deployed=["lakeferry-dev-confluent"])
+    render.show(
+        Output(), attrs.evolve(plan, permissions=[*changes, *(change for change in new if change.stack.endswith("-data"))])
+    )
     printed = capsys.readouterr().out
     assert all(f"LongAction{number}" in printed for number in range(30))
     assert "policies in new stacks" in printed
-    assert plan.broadened[0] == found[0]
+    assert plan.broadened[0] == changes[0]
 
 
 def test_recreating_a_missing_object_is_a_change_without_loss(templates):
@@ -514,8 +520,8 @@ def test_a_stack_whose_first_deployment_failed_is_created_again(templates):
 def test_every_resource_type_that_replaces_objects_in_updates_is_listed():
     renewing = {
         name
-        for name, each in registry.RESOURCE_TYPES.items()
-        if "ReplacementRequired(" in inspect.getsource(inspect.getmodule(each.handler.update))
+        for name, resource_type in registry.RESOURCE_TYPES.items()
+        if "ReplacementRequired(" in inspect.getsource(inspect.getmodule(resource_type.handler.update))
     }
     assert set(replacement.RECREATED_ON) == renewing
 
@@ -619,16 +625,16 @@ def test_new_resources_are_counted_unless_all_are_requested(templates, capsys):
 
 def test_outputs_tags_and_protection_are_changes_too(templates):
     template = templates["lakeferry-dev-data"]
-    other = copy.deepcopy(template)
-    other["Outputs"]["Another"] = {"Value": {"Ref": "LakeBucket9CD7BBD2"}}
+    changed_template = copy.deepcopy(template)
+    changed_template["Outputs"]["Another"] = {"Value": {"Ref": "LakeBucket9CD7BBD2"}}
     before = Stack("d", "arn", "CREATE_COMPLETE", template=template, tags={"owner": "me"})
-    found = list(build._settings(SynthesizedStack("d", other, {"owner": "you"}, is_protected=True), before))
-    assert [(one.what, one.before, one.after) for one in found] == [
+    settings = list(build._settings(SynthesizedStack("d", changed_template, {"owner": "you"}, is_protected=True), before))
+    assert [(setting.what, setting.before, setting.after) for setting in settings] == [
         ("tag owner", "me", "you"),
         ("output Another", "nothing", "LakeBucket9CD7BBD2"),
         ("protection against deletion", "off", "on"),
     ]
-    assert not plan_of([], settings=found).is_empty
+    assert not plan_of([], settings=settings).is_empty
     assert plan_of([]).is_empty
 
 
@@ -736,5 +742,7 @@ def test_what_the_file_adopts_is_shown(templates):
 
     changes = compared(templates, edited(templates, adopts))
     assert [resource.logical_id for resource in ownership.adopted(changes)] == ["StockTradesTopic"]
-    assert [one.logical_id for one in ownership.adopted(compared({}, edited(templates, adopts)))] == ["StockTradesTopic"]
+    assert [resource.logical_id for resource in ownership.adopted(compared({}, edited(templates, adopts)))] == [
+        "StockTradesTopic"
+    ]
     assert ownership.adopted(compared(edited(templates, adopts), templates)) == []

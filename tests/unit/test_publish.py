@@ -107,7 +107,7 @@ def test_a_restatement_gets_a_generation(location, change):
     attempt(location, fence("a"), "x")
     outcome = attempt(location, fence("b", 1), **{"content": "x"} | change)
     assert outcome.state == PUBLISHED
-    assert [one["run_id"] for one in location.current()[0]["generations"]] == ["a", "b"]
+    assert [generation["run_id"] for generation in location.current()[0]["generations"]] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -142,15 +142,15 @@ def test_a_run_that_is_overtaken_by_the_same_content_publishes_nothing(location)
 
 def test_a_manifest_that_changes_between_read_and_write_is_not_lost(location):
     attempt(location, fence("a"), "1")
-    other, rounds = of_another_client(location), iter("234")
+    other_location, rounds = of_another_client(location), iter("234")
 
     def overtake():
         if (content := next(rounds, None)) is not None:
-            attempt(other, fence(f"r{content}", int(content)), content)
+            attempt(other_location, fence(f"r{content}", int(content)), content)
 
     with before_each_write(location, overtake):
         outcome = attempt(location, fence("z", 9), "mine")
-    assert [one["run_id"] for one in outcome.manifest["generations"]] == ["a", "r2", "r3", "r4", "z"]
+    assert [generation["run_id"] for generation in outcome.manifest["generations"]] == ["a", "r2", "r3", "r4", "z"]
 
 
 def test_of_many_runs_at_once_with_the_same_rows_one_publishes(location):
@@ -166,15 +166,15 @@ def test_of_many_runs_at_once_with_the_same_rows_one_publishes(location):
 
 def test_of_many_runs_at_once_with_different_rows_the_newest_view_wins(location):
     def one(number: int) -> str:
-        mine = fence(f"run-{number}", number)
-        return attempt(of_another_client(location), mine, str(number)).state
+        own_fence = fence(f"run-{number}", number)
+        return attempt(of_another_client(location), own_fence, str(number)).state
 
     with ThreadPoolExecutor(6) as pool:
         states = list(pool.map(one, range(6)))
-    found = location.current()[0]
-    assert (found["run_id"], states[5]) == ("run-5", PUBLISHED)
+    manifest = location.current()[0]
+    assert (manifest["run_id"], states[5]) == ("run-5", PUBLISHED)
     published = [f"run-{number}" for number, state in enumerate(states) if state == PUBLISHED]
-    assert [each["run_id"] for each in found["generations"]] == published
+    assert [generation["run_id"] for generation in manifest["generations"]] == published
     assert set(states) <= {PUBLISHED, SUPERSEDED}
 
 
@@ -186,16 +186,22 @@ def test_a_manifest_whose_answer_was_lost_is_the_runs_own(lake_aws, location, fa
     """The client sends it again and gets a conflict. If the run took it for another's manifest, its files would be removed."""
     if before:
         attempt(location, fence(before), "x")
-    mine, patient = fence("mine", 1), attrs.evolve(location, bucket=attrs.evolve(location.bucket, s3=connect_s3("us-east-1")))
+    own_fence, patient = (
+        fence("mine", 1),
+        attrs.evolve(location, bucket=attrs.evolve(location.bucket, s3=connect_s3("us-east-1"))),
+    )
     faults = FaultClient(lake_aws.url)
     faults.rule({"method": "PUT", "path": "*/manifests/*", "times": 1} | fault)
     try:
-        outcome = attempt(patient, mine, "y")
+        outcome = attempt(patient, own_fence, "y")
         assert [rule["hits"] for rule in faults.state()["rules"]] == [1]
     finally:
         faults.clear()
     assert (outcome.state, outcome.manifest["run_id"]) == (PUBLISHED, "mine")
-    assert [one["run_id"] for one in location.current()[0]["generations"]] == [*([before] if before else []), "mine"]
+    assert [generation["run_id"] for generation in location.current()[0]["generations"]] == [
+        *([before] if before else []),
+        "mine",
+    ]
 
 
 @pytest.mark.sampled(1)
@@ -303,8 +309,8 @@ def ended_process() -> int:
 
 
 def test_files_of_dead_runs_are_removed_and_nothing_else(location):
-    mine = fence("published")
-    attempt(location, mine, "x")
+    own_fence = fence("published")
+    attempt(location, own_fence, "x")
     elsewhere = {"host": "another/boot"}
     alive = {
         run(location, "own", expires_at=T0),  # the run that cleans up is alive, even after its time limit
@@ -319,8 +325,8 @@ def test_files_of_dead_runs_are_removed_and_nothing_else(location):
         run(location, "killed", pid=ended_process()),
         "never-recorded",
     }
-    for one in alive | dead:
-        leave(location, one)
+    for run_id in alive | dead:
+        leave(location, run_id)
     neighbour = attrs.evolve(location, window="2026-W45")
     leave(neighbour, "never-recorded")
     assert clean(location, "own", T0) == sorted(dead)
@@ -420,7 +426,7 @@ def test_windows_that_failed_or_ended_their_run_count_as_tried(location):
 
 
 def test_a_window_that_no_longer_fails_does_not_count_as_tried(location):
-    run(location, "run-1", state="failed", windows=[{"window": each, "state": "failed", "exit_code": 1} for each in "ab"])
+    run(location, "run-1", state="failed", windows=[{"window": window, "state": "failed", "exit_code": 1} for window in "ab"])
     run(location, "run-2", state="done", windows=[{"window": "a", "state": "published"}])
     run(location, "own")
     assert runs.tried(latest(location)) == {"b": "run-1"}

@@ -107,7 +107,7 @@ def test_one_fault_at_any_call(fault, slow):
 @pytest.mark.slow
 def test_two_faults_in_one_life():
     calls = calls_of_a_life()
-    pairs = [(one, one + apart) for one in range(1, calls) for apart in (1, 2)]
+    pairs = [(call, call + apart) for call in range(1, calls) for apart in (1, 2)]
     assert len(pairs) >= 50
     for fault in ("failure after the effect", "denied", "killed after the effect"):
         for pair in pairs:

@@ -126,9 +126,9 @@ def test_invalid_stack_ids(stack):
 
 def test_marks_of_properties():
     marks = [
-        request.read_request({**EVENT, "ResourceProperties": given}).fingerprint
-        for given in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1})
+        request.read_request({**EVENT, "ResourceProperties": properties}).fingerprint
+        for properties in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1})
     ]
     assert marks[0] == marks[1]
     assert len(set(marks)) == 2
-    assert all(one for one in itertools.chain(marks))
+    assert all(mark for mark in itertools.chain(marks))

@@ -36,19 +36,19 @@ def test_a_missing_object_is_reported(server, thing):
 
 
 def test_a_foreign_object_is_refused_and_never_dropped(server, thing):
-    kind, given, show, found, object_id = thing
-    script(server, **{show: result({**found, "comment": "somebody else's"})})
+    kind, properties, show, shown_row, object_id = thing
+    script(server, **{show: result({**shown_row, "comment": "somebody else's"})})
     for verb in (
-        lambda held: kind.find_existing(held, spec(kind, **given), None),
-        lambda held: kind.update(held, spec(kind, **given), object_id),
+        lambda ctx: kind.find_existing(ctx, spec(kind, **properties), None),
+        lambda ctx: kind.update(ctx, spec(kind, **properties), object_id),
     ):
         with pytest.raises(Refused) as refused:
             verb(context(server))
         assert refused.value.row.code == "SNF-FOREIGN"
         assert MARK in refused.value.what
     deleting = context(server, deleting=True)
-    assert kind.find_existing(deleting, spec(kind, **given), object_id) == []
-    kind.delete(deleting, spec(kind, **given), object_id)
+    assert kind.find_existing(deleting, spec(kind, **properties), object_id) == []
+    kind.delete(deleting, spec(kind, **properties), object_id)
     assert written(server) == []
 
 

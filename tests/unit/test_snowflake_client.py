@@ -447,7 +447,9 @@ def test_no_key_is_sent_to_an_unsafe_address(url):
 
 
 NAMES = st.sampled_from(["code", "data", "resultSetMetaData", "rowType", "name", "partitionInfo", "statementHandle"])
-BODIES = st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(NAMES, x), max_leaves=8)
+BODIES = st.recursive(
+    st.none() | st.integers() | st.text(), lambda children: st.lists(children) | st.dictionaries(NAMES, children), max_leaves=8
+)
 
 
 @given(BODIES)

@@ -45,14 +45,14 @@ NEAR = [("WAREHOUSE", "W2"), ("SCHEMA", "SALES"), ("DATABASE", "W"), ("ROLE", "C
 
 @pytest.mark.parametrize(("wanted", "rows", "words"), SINGLE)
 def test_each_form_is_granted_once_and_revoked(server, wanted, rows, words):
-    near = [shown("USAGE", *one) for one in NEAR] + [shown("OWNERSHIP", *rows[0])]
+    near = [shown("USAGE", *grant_row) for grant_row in NEAR] + [shown("OWNERSHIP", *rows[0])]
     script(server, **{"SHOW GRANTS": result(*near), "REVOKE": [DONE, MISSING]})
     grant.create(context(server), wanted)
     for _ in range(2):
         grant.delete(context(server, deleting=True), wanted, "x")
     assert written(server) == [f'GRANT {words} TO ROLE "READER"', *[f'REVOKE {words} FROM ROLE "READER"'] * 2]
-    for one in rows:
-        script(server, **{"SHOW GRANTS": result(shown(wanted.privilege, *one))})
+    for grant_row in rows:
+        script(server, **{"SHOW GRANTS": result(shown(wanted.privilege, *grant_row))})
         server.sent.clear()
         object_id = grant.create(context(server), wanted)
         grant.update(context(server), wanted, object_id)
@@ -107,7 +107,7 @@ def schema_script(server, coming=(), tables=(), granted=()):
 )
 def test_current_and_future_tables_of_a_schema(server, coming, tables, granted, statements):
     schema_script(server, coming, tables, granted)
-    for verb in (lambda held: grant.create(held, TABLES), lambda held: grant.update(held, TABLES, "x")):
+    for verb in (lambda ctx: grant.create(ctx, TABLES), lambda ctx: grant.update(ctx, TABLES, "x")):
         server.sent.clear()
         verb(context(server))
         assert written(server) == statements
@@ -188,6 +188,6 @@ def test_grants_that_make_no_sense_are_refused(given, expected_message):
 
 
 def test_the_least_privileges_are_ones_that_can_be_granted():
-    for one in contract.SNOWFLAKE_GRANTS:
-        assert one.privilege in grant.ON[one.on]
-    assert {one.role for one in contract.SNOWFLAKE_GRANTS} == set(contract.SNOWFLAKE_ROLES)
+    for privilege in contract.SNOWFLAKE_GRANTS:
+        assert privilege.privilege in grant.ON[privilege.on]
+    assert {privilege.role for privilege in contract.SNOWFLAKE_GRANTS} == set(contract.SNOWFLAKE_ROLES)

@@ -126,9 +126,9 @@ def test_a_damaged_key_with_invalid_signatures_is_refused(key, damaged):
 
 def test_a_pair_whose_text_is_of_another_key_is_refused():
     assert keypair.verify_key_pair(pair()) is pair()
-    for number, other in ((1, 2), (2, 1)):
+    for number, other_number in ((1, 2), (2, 1)):
         with pytest.raises(UnusableKey, match="reads back as another key"):
-            keypair.verify_key_pair(keypair.KeyPair(pair(number).private_pem, pair(other)._key))
+            keypair.verify_key_pair(keypair.KeyPair(pair(number).private_pem, pair(other_number)._key))
 
 
 @pytest.mark.parametrize("shown", [{}, {"RSA_PUBLIC_KEY_FP": "null"}, {"RSA_PUBLIC_KEY_2_FP": "SHA256:a"}])

@@ -157,11 +157,13 @@ def test_no_value_changes_a_statement(position, text):
         return
     harmless = filled(STATEMENTS[position], "X")
     assert sql_tokens.shape(written) == sql_tokens.shape(harmless)
-    found, usual = (
-        [value for kind in ("name", "text") for value in sql_tokens.values(each, kind)] for each in (written, harmless)
+    tokens, usual_tokens = (
+        [value for kind in ("name", "text") for value in sql_tokens.values(statement, kind)] for statement in (written, harmless)
     )
-    values = [one for one, as_usual in zip(found, usual, strict=True) if one not in ("S3", "X") and as_usual != ""]
-    assert all(text in one or sql.split(one) in ((text,), (text, text)) for one in values)
+    values = [
+        token for token, usual_token in zip(tokens, usual_tokens, strict=True) if token not in ("S3", "X") and usual_token != ""
+    ]
+    assert all(text in token or sql.split(token) in ((text,), (text, text)) for token in values)
 
 
 #: The classes of sqlglot's syntax trees, by the beginning of the statement.

@@ -42,12 +42,12 @@ def test_a_frozen_table_is_set_to_follow(server, status):
 
 def test_a_stopped_table_is_refreshed_and_restarted_every_two_minutes(server):
     table(server, **{"SELECT SYSTEM$": value({"executionState": "STOPPED", "lastErrorMessage": "no access"})})
-    held = context(server, left=900)
+    ctx = context(server, left=900)
     for _ in range(3):
         with pytest.raises(ResourceFailed, match=r"STOPPED: .*no access"):
-            iceberg_table.is_ready(held, spec(iceberg_table, **TABLE), FULL)
-        held.clock.now += 60
-    cure = [f"ALTER ICEBERG TABLE {PATH} {what}" for what in ("SET AUTO_REFRESH=FALSE", "REFRESH", "SET AUTO_REFRESH=TRUE")]
+            iceberg_table.is_ready(ctx, spec(iceberg_table, **TABLE), FULL)
+        ctx.clock.now += 60
+    cure = [f"ALTER ICEBERG TABLE {PATH} {action}" for action in ("SET AUTO_REFRESH=FALSE", "REFRESH", "SET AUTO_REFRESH=TRUE")]
     assert written(server) == cure + cure
 
 

@@ -58,8 +58,8 @@ def location(**given):
 
 def volume_rows(*locations, writes="false"):
     rows = [{"parent_property": "", "property": "ALLOW_WRITES", "property_value": writes}]
-    for number, one in enumerate(locations or [location()], 1):
-        text = one if isinstance(one, str) else json.dumps(one)
+    for number, storage_location in enumerate(locations or [location()], 1):
+        text = storage_location if isinstance(storage_location, str) else json.dumps(storage_location)
         rows.append({"parent_property": "STORAGE_LOCATIONS", "property": f"STORAGE_LOCATION_{number}", "property_value": text})
     return result(*rows, {"parent_property": "STORAGE_LOCATIONS", "property": "ACTIVE", "property_value": OWN})
 
@@ -121,10 +121,10 @@ def test_a_description_without_the_values_is_not_ready(server, rows):
 @pytest.mark.parametrize("arn", NO_PRINCIPALS)
 def test_a_principal_that_is_not_one_role_or_user_gets_into_no_trust_policy(server, arn):
     volume, integration = volume_rows(location(STORAGE_AWS_IAM_USER_ARN=arn)), integration_rows(API_AWS_IAM_USER_ARN=arn)
-    held = context(there(server, **{"DESC EXTERNAL VOLUME": volume, "DESC CATALOG INTEGRATION": integration}))
-    for module, given in ((external_volume, VOLUME), (catalog_integration, INTEGRATION)):
+    ctx = context(there(server, **{"DESC EXTERNAL VOLUME": volume, "DESC CATALOG INTEGRATION": integration}))
+    for module, properties in ((external_volume, VOLUME), (catalog_integration, INTEGRATION)):
         with pytest.raises(Refused) as raised:
-            module.is_ready(held, spec(module, **given), OWN)
+            module.is_ready(ctx, spec(module, **properties), OWN)
         assert raised.value.row.code == "LF-PRINCIPAL"
 
 
@@ -261,7 +261,7 @@ def test_each_mistake_has_its_own_message_and_is_waited_for(server, function, an
     )
     assert side in faulty.value.what
     if function != LIST:
-        assert all(one in faulty.value.what for one in (ROLE_ARN, IAM_USER, EXTERNAL_ID))
+        assert all(identifier in faulty.value.what for identifier in (ROLE_ARN, IAM_USER, EXTERNAL_ID))
 
 
 def test_the_namespaces_are_those_of_the_catalogs_root(server):

@@ -98,7 +98,7 @@ def test_the_private_key_is_in_no_statement(server):
     held_context = context(script(server))
     user.create(held_context, spec(user, **GIVEN))
     private = "".join(kept(held_context)["privateKey"].splitlines()[1:-1])
-    assert private[:64] not in json.dumps([one.body for one in server.sent])
+    assert private[:64] not in json.dumps([request.body for request in server.sent])
 
 
 def test_a_repeated_create_finds_its_pair(server):
@@ -214,8 +214,8 @@ def replaced(server, *values):
     """Return a context whose secret has had these values, and its secret."""
     secrets = StagedSecrets(ManualClock())
     secret = secrets.new("reader")
-    for each in values:
-        secrets.put_secret_value(SecretId="reader", ClientRequestToken=token(), SecretString=each)
+    for secret_text in values:
+        secrets.put_secret_value(SecretId="reader", ClientRequestToken=token(), SecretString=secret_text)
     return attrs.evolve(context(server), secrets=SecretStore(secrets)), secret
 
 

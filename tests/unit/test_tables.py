@@ -62,8 +62,8 @@ def test_a_row_without_a_last_value_has_no_line_for_it():
 
 @pytest.mark.parametrize("width", [None, 20, 60, 200])
 def test_no_text_is_lost_at_any_width(width):
-    for shown in (" ".join(output.format_table(COLUMNS, ROWS, width)), " ".join(output.format_answer(COLUMNS, ROWS, width))):
-        assert [word for row in ROWS for cell in row for word in cell.split() if word not in shown.split()] == []
+    for text in (" ".join(output.format_table(COLUMNS, ROWS, width)), " ".join(output.format_answer(COLUMNS, ROWS, width))):
+        assert [word for row in ROWS for cell in row for word in cell.split() if word not in text.split()] == []
 
 
 def test_an_answer_too_wide_has_a_line_for_each_value():

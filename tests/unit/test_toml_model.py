@@ -50,7 +50,7 @@ def problems(text: str, *rules) -> list[tuple[int, str, str]]:
     """Return (line, key, message) of all problems in `text`."""
     with pytest.raises(BadFile) as bad:
         read(Bike, text, rules, name="bike.toml")
-    return [(one.line, one.key, one.message) for one in bad.value.problems]
+    return [(problem.line, problem.key, problem.message) for problem in bad.value.problems]
 
 
 def test_a_complete_file_is_read():
@@ -130,12 +130,12 @@ spokes = "many"
     ],
 )
 def test_each_rule_names_its_key(line, key, message):
-    given = line.partition(" ")[0]
-    whole = {"name": 'name = "a"', "from": "from = 2026-01-05"}
-    text = "\n".join([line, *(other for name, other in whole.items() if name != given)])
-    (found,) = problems(text)
-    assert found[:2] == (1, key)
-    assert found[2].startswith(message)
+    first_word = line.partition(" ")[0]
+    defaults = {"name": 'name = "a"', "from": "from = 2026-01-05"}
+    text = "\n".join([line, *(default for name, default in defaults.items() if name != first_word)])
+    (problem,) = problems(text)
+    assert problem[:2] == (1, key)
+    assert problem[2].startswith(message)
 
 
 def test_a_choice_that_is_no_word_is_quoted_as_toml_wants_it():
@@ -145,7 +145,7 @@ def test_a_choice_that_is_no_word_is_quoted_as_toml_wants_it():
 
     with pytest.raises(BadFile) as bad:
         read(Row, "separator = '|'", name="row.toml")
-    assert [one.message for one in bad.value.problems] == ['\'|\' is none of: ",", "\\t", blank']
+    assert [problem.message for problem in bad.value.problems] == ['\'|\' is none of: ",", "\\t", blank']
 
 
 def test_a_byte_order_mark_is_named():

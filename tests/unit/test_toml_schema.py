@@ -23,16 +23,16 @@ BASE = tomllib.loads(samples.TRADES)
 def as_json(value):
     """Return a document as an editor's TOML plug-in reads it: dates become text."""
     if isinstance(value, dict):
-        return {key: as_json(one) for key, one in value.items()}
+        return {key: as_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [as_json(one) for one in value]
+        return [as_json(item) for item in value]
     return value.isoformat() if isinstance(value, date | datetime) else value
 
 
 def as_toml(value) -> str:
     """Return a value in TOML's syntax, with inline tables."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {as_toml(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key} = {as_toml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(as_toml, value)) + "]"
     if isinstance(value, bool):
@@ -118,7 +118,7 @@ def test_the_sample_is_valid_by_schema_and_model():
 )
 def test_schema_and_model_find_the_same_mistake(path, value, expected_key):
     document = changed(path, value)
-    assert {_without_item(found) for found in keys_from_schema(document)} == {_without_item(expected_key)}
+    assert {_without_item(key) for key in keys_from_schema(document)} == {_without_item(expected_key)}
     assert expected_key in keys_from_model(document)
 
 

@@ -31,8 +31,8 @@ def personal(found: TopicSchema) -> set[str]:
     return {path for path, finding in found.personal.items() if not finding.only_as_text}
 
 
-def kinds(found: TopicSchema) -> dict[str, str]:
-    return {one.path: one.kind for one in found.fields.values()}
+def kinds(topic_schema: TopicSchema) -> dict[str, str]:
+    return {schema_field.path: schema_field.kind for schema_field in topic_schema.fields.values()}
 
 
 def test_shipped_topics_mark_personal_fields():
@@ -333,4 +333,6 @@ def test_a_file_that_is_missing_or_not_text(tmp_path):
 
 def test_every_shipped_schema_is_json_that_avro_takes():
     for file in TOPICS.glob("*.avsc"):
-        assert load(file, file.stem).fields.keys() >= {one["name"] for one in json.loads(file.read_text())["fields"]}
+        assert load(file, file.stem).fields.keys() >= {
+            avro_field["name"] for avro_field in json.loads(file.read_text())["fields"]
+        }

@@ -60,9 +60,9 @@ def test_missing_variables_of_a_vendor_are_reported_when_it_is_used():
 
 @pytest.mark.parametrize("name", SNOWFLAKE)
 def test_each_of_snowflake_s_variables_is_needed(name):
-    some = {other: value for other, value in SNOWFLAKE.items() if other != name}
+    variables = {variable: value for variable, value in SNOWFLAKE.items() if variable != name}
     with pytest.raises(LakeferryError, match=f"^.*{name} not set"):
-        connections(some, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]()
+        connections(variables, **{"snowflake-key": snowflake_secret()})[registry.SNOWFLAKE]()
 
 
 def test_a_client_is_created_once():

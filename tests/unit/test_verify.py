@@ -25,9 +25,9 @@ CHART = '[[report.chart]]\ntitle = "t"\nx = "{0}"\ny = "{1}"\n'
 def contract(*columns: tuple, charts: tuple = (), **delivery) -> Contract:
     """Return a contract. Columns are (name, type) or (name, type, more); charts are (x, y)."""
     nullable = [(*column, "nullable = true") for column in columns]
-    more = "".join(CHART.format(*one) for one in charts)
-    whole = samples.things(*nullable, delivery='dialect = "machine"\nnull_text = "NULL"', more=more)
-    return attrs.evolve(whole, delivery=attrs.evolve(whole.delivery, **delivery))
+    chart_text = "".join(CHART.format(*chart) for chart in charts)
+    result = samples.things(*nullable, delivery='dialect = "machine"\nnull_text = "NULL"', more=chart_text)
+    return attrs.evolve(result, delivery=attrs.evolve(result.delivery, **delivery))
 
 
 class Trickle(io.BytesIO):

@@ -252,12 +252,12 @@ def emitted(measured):
 def test_metrics_have_the_deployment_and_at_most_one_name_as_dimensions():
     """No dimension is data: there are as many metrics as names in the deployment file, and one per kind."""
     tables = [f"t{number}" for number in range(300)]
-    values = {(metric, of): 1.0 for metric in contract.METRIC_DIMENSIONS for of in tables}
+    values = {(metric, table): 1.0 for metric in contract.METRIC_DIMENSIONS for table in tables}
     calls = emitted(values)
     assert all(call["Namespace"] == contract.METRICS and len(call["MetricData"]) <= 500 for call in calls)
-    data = [each for call in calls for each in call["MetricData"]]
+    data = [datum for call in calls for datum in call["MetricData"]]
     assert len(data) == len(contract.METRIC_DIMENSIONS) * (len(tables) + 2) + 1
-    assert {tuple(d["Name"] for d in each["Dimensions"]) for each in data} == {
+    assert {tuple(dimension["Name"] for dimension in datum["Dimensions"]) for datum in data} == {
         ("Deployment",), ("Deployment", contract.UNMEASURED_DIMENSION),
         *(("Deployment", dimension) for dimension in contract.METRIC_DIMENSIONS.values()),
     }  # fmt: skip
@@ -266,10 +266,10 @@ def test_metrics_have_the_deployment_and_at_most_one_name_as_dimensions():
 def test_the_deployments_metric_aggregates_all_names():
     ages = {("GlueAgeHours", "a"): 1.0, ("GlueAgeHours", "b"): 4.0, ("GlueAgeHours", "c"): None}
     (call,) = emitted({**ages, ("KeyAgeDays", "k"): None})
-    whole = {each["MetricName"]: each["StatisticValues"] for each in call["MetricData"] if len(each["Dimensions"]) == 1}
-    assert whole["GlueAgeHours"] == {"SampleCount": 2, "Sum": 5.0, "Minimum": 1.0, "Maximum": 4.0}
-    assert whole[contract.UNMEASURED]["Maximum"] == 1.0
-    assert "KeyAgeDays" not in whole
+    totals = {datum["MetricName"]: datum["StatisticValues"] for datum in call["MetricData"] if len(datum["Dimensions"]) == 1}
+    assert totals["GlueAgeHours"] == {"SampleCount": 2, "Sum": 5.0, "Minimum": 1.0, "Maximum": 4.0}
+    assert totals[contract.UNMEASURED]["Maximum"] == 1.0
+    assert "KeyAgeDays" not in totals
 
 
 def test_every_metric_that_is_emitted_is_in_the_contract_with_the_stacks(lake_aws):
@@ -358,8 +358,8 @@ def test_available_values_become_metrics_and_missing_ones_are_counted(environmen
     assert answer["measured"] == 4
     deployment = {"Name": "Deployment", "Value": f"lakeferry-{environment[contract.STAGE]}"}
     listed = _client("cloudwatch").list_metrics(Namespace=contract.METRICS)["Metrics"]
-    own = {each["MetricName"] for each in listed if each["Dimensions"] == [deployment]}
-    assert own == {"KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays", "ExportLateHours", contract.UNMEASURED}
+    names = {metric["MetricName"] for metric in listed if metric["Dimensions"] == [deployment]}
+    assert names == {"KeyAgeDays", "RotationOverdueDays", "DeployerKeyAgeDays", "ExportLateHours", contract.UNMEASURED}
 
 
 def test_the_login_to_snowflake_is_the_user_in_the_secret(lake_aws):

@@ -65,9 +65,9 @@ def test_windows_follow_one_another_in_every_zone(zones, every, day):
 @example(instant=datetime(2011, 12, 30, 10, 0, tzinfo=UTC))
 def test_every_instant_is_in_the_window_that_is_found_for_it(zones, instant):
     for zone in zones:
-        for every in EVERY:
-            window = window_at(instant, rule(every, zone))
-            assert window.start <= instant < window.end, (zone, every)
+        for interval in EVERY:
+            window = window_at(instant, rule(interval, zone))
+            assert window.start <= instant < window.end, (zone, interval)
 
 
 @IN_ZONES
