@@ -113,7 +113,7 @@ class Application(server.Application):
             registry, topic = organization.registry_of(cluster.environment), cluster.topics.get(name)
             if registry and topic and (latest := registry.schemas.latest(f"{name}-value")):
                 reader = Reader(registry.schemas, json.loads(latest.text), upserts=False)
-                records += [_record(each) for each in reader.read(name, topic.messages)]
+                records += [_record(record) for record in reader.read(name, topic.messages)]
         return control.as_json({"records": records})
 
     def _answer(self, route: Route, parameters: dict[str, str], request: Request, body: bytes, request_id: str) -> Response:
@@ -185,7 +185,7 @@ def _record(record: Record | BadRecord) -> dict[str, Any]:
     if isinstance(record, BadRecord):
         return {"partition": record.message.partition, "offset": record.message.offset, "problem": record.problem}
     position = {"partition": record.partition, "offset": record.offset, "timestamp": record.timestamp}
-    return position | {"value": None if record.value is None else {name: _plain(each) for name, each in record.value.items()}}
+    return position | {"value": None if record.value is None else {name: _plain(value) for name, value in record.value.items()}}
 
 
 def _plain(value: Any) -> Any:

@@ -28,11 +28,11 @@ class _Comparison:
     def problems(self, reader: Any, writer: Any, path: str) -> Iterator[str]:
         reader, writer = _resolved(reader, self._readers), _resolved(writer, self._writers)
         if isinstance(writer, list):
-            for each in writer:
-                yield from self.problems(reader, each, path)
+            for branch in writer:
+                yield from self.problems(reader, branch, path)
         elif isinstance(reader, list):
             comparison = _Comparison(self._readers, self._writers)
-            if all(any(comparison.problems(each, writer, "")) for each in reader):
+            if all(any(comparison.problems(branch, writer, "")) for branch in reader):
                 yield f"{path or '/'}: no branch of the reader's union takes {_kind(writer)}"
         elif _kind(reader) != _kind(writer):
             if _kind(reader) not in _PROMOTED.get(_kind(writer), ()):
@@ -60,7 +60,7 @@ class _Comparison:
         if pair in self._seen:
             return
         self._seen.add(pair)
-        written = {each["name"]: each for each in writer["fields"]}
+        written = {field["name"]: field for field in writer["fields"]}
         for field in reader["fields"]:
             names = [field["name"], *field.get("aliases", [])]
             match = next((written[name] for name in names if name in written), None)
@@ -87,8 +87,8 @@ def _names(schema: Any) -> dict[str, Any]:
     """Return the named types of a schema, by name with and without namespace."""
     named: dict[str, Any] = {}
     if isinstance(schema, list):
-        for each in schema:
-            named |= _names(each)
+        for branch in schema:
+            named |= _names(branch)
     elif isinstance(schema, dict):
         if "name" in schema and schema.get("type") in ("record", "error", "enum", "fixed"):
             named |= {schema["name"]: schema, schema["name"].rpartition(".")[2]: schema}
@@ -96,7 +96,7 @@ def _names(schema: Any) -> dict[str, Any]:
             schema["type"],
             schema.get("items"),
             schema.get("values"),
-            *[each["type"] for each in schema.get("fields", [])],
+            *[field["type"] for field in schema.get("fields", [])],
         ):
             named |= _names(inner) if isinstance(inner, dict | list) else {}
     return named

@@ -62,14 +62,14 @@ def _start(org: Organization, cluster: Cluster, name: str, config: dict[str, Any
 
 def list_connectors(call: Call) -> Answer:
     cluster = _cluster(call)
-    connectors = [each for each in call.org.connectors.values() if each.cluster == cluster.id]
+    connectors = [connector for connector in call.org.connectors.values() if connector.cluster == cluster.id]
     wanted = call.query.get("expand", "").split(",") if call.query.get("expand") else []
     if not wanted:
-        return Answer(200, sorted(each.name for each in connectors))
+        return Answer(200, sorted(connector.name for connector in connectors))
     answer = {}
-    for each in connectors:
-        parts = {"id": {"id": each.id, "id_type": "ID"}, "info": _info(each), "status": _status(each)}
-        answer[each.name] = {name: part for name, part in parts.items() if name in wanted}
+    for connector in connectors:
+        parts = {"id": {"id": connector.id, "id_type": "ID"}, "info": _info(connector), "status": _status(connector)}
+        answer[connector.name] = {name: part for name, part in parts.items() if name in wanted}
     return Answer(200, answer)
 
 
@@ -141,7 +141,8 @@ def _cluster(call: Call) -> Cluster:
 
 
 def _named(org: Organization, cluster: Cluster, name: str) -> Connector | None:
-    return next((each for each in org.connectors.values() if (each.cluster, each.name) == (cluster.id, name)), None)
+    connectors = (connector for connector in org.connectors.values() if connector.cluster == cluster.id)
+    return next((connector for connector in connectors if connector.name == name), None)
 
 
 def _connector(call: Call) -> Connector:

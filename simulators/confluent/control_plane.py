@@ -76,12 +76,13 @@ class Environments(Kind[Environment]):
         """Delete the environment with everything in it."""
         for cluster in org.clusters_of(record.id):
             erase_cluster(org, cluster)
-        for integration in [each for each in org.provider_integrations.values() if each.environment == record.id]:
+        integrations = list(org.provider_integrations.values())
+        for integration in [integration for integration in integrations if integration.environment == record.id]:
             PROVIDER_INTEGRATIONS.erase(org, integration)
         contents = (org.networks, org.private_link_attachments, org.provider_integrations_v2)
         for objects in (org.compute_pools, org.schema_registries, *contents):
-            for each in [each for each in objects.values() if each.environment == record.id]:
-                del objects[each.id]
+            for held_object in [held_object for held_object in objects.values() if held_object.environment == record.id]:
+                del objects[held_object.id]
         for key in [key for key in org.statements if key[0] == record.id]:
             del org.statements[key]
         del org.environments[record.id]
@@ -155,7 +156,7 @@ class Clusters(Kind[Cluster]):
     def check_deletable(self, org: Organization, record: Cluster) -> None:
         if record.protected:
             raise conflict("Deletion protection is on")
-        if any(each.cluster == record.id for each in org.connectors.values()):
+        if any(connector.cluster == record.id for connector in org.connectors.values()):
             raise forbidden("The cluster has associated connect clusters")
         if any(key[0] == record.id for key in org.tableflow_topics):
             raise conflict("The cluster has topics with Tableflow enabled")
@@ -168,11 +169,11 @@ class Clusters(Kind[Cluster]):
 def erase_cluster(org: Organization, cluster: Cluster) -> None:
     """Delete the cluster with everything in it. Its API keys remain but can't be used."""
     org.clusters.pop(cluster.id, None)
-    for connector in [each for each in org.connectors.values() if each.cluster == cluster.id]:
+    for connector in [connector for connector in org.connectors.values() if connector.cluster == cluster.id]:
         del org.connectors[connector.id]
     for key in [key for key in org.tableflow_topics if key[0] == cluster.id]:
         del org.tableflow_topics[key]
-    for integration in [each for each in org.catalog_integrations.values() if each.cluster == cluster.id]:
+    for integration in [integration for integration in org.catalog_integrations.values() if integration.cluster == cluster.id]:
         del org.catalog_integrations[integration.id]
 
 
@@ -227,15 +228,15 @@ class ComputePools(Kind[ComputePool]):
         if current and values["max_cfu"] < current.max_cfu:
             raise conflict("max_cfu can only grow")
         where = current.environment if current else values["environment"], values["region"]
-        others = [each for each in call.org.compute_pools.values() if (each.environment, each.region) == where]
-        if values["default"] and any(each.default and each is not current for each in others):
+        others = [pool for pool in call.org.compute_pools.values() if (pool.environment, pool.region) == where]
+        if values["default"] and any(pool.default and pool is not current for pool in others):
             raise conflict("The environment has a default compute pool in this region")
 
     def created(self, org: Organization, record: ComputePool) -> None:
         org.clock.after(org.delays.compute_pool, lambda: setattr(record, "phase", "PROVISIONED"))
 
     def status(self, org: Organization, record: ComputePool) -> dict[str, Any]:
-        running = sum(each.pool == record.id and each.phase == "RUNNING" for each in org.statements.values())
+        running = sum(statement.pool == record.id and statement.phase == "RUNNING" for statement in org.statements.values())
         return {"phase": record.phase, "current_cfu": min(running, record.max_cfu)}
 
     def erase(self, org: Organization, record: ComputePool) -> None:
@@ -251,7 +252,7 @@ class _Regions(Kind[Resource]):
     scope: str
 
     def objects(self, org: Organization) -> dict[str, Resource]:
-        names = [f"aws.{each}" for each in org.flink_regions]
+        names = [f"aws.{region}" for region in org.flink_regions]
         return {name: Resource(name, f"{org.crn}/{self.scope}={name}", 0, 0) for name in names}
 
     def is_listed(self, call: Call, record: Resource) -> bool:
@@ -294,7 +295,8 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
 
     def check(self, call: Call, values: dict[str, Any], current: ProviderIntegration | None) -> None:
         wanted = values["environment"], values["role_arn"]
-        if any((each.environment, each.role_arn) == wanted for each in call.org.provider_integrations.values()):
+        integrations = call.org.provider_integrations.values()
+        if any((integration.environment, integration.role_arn) == wanted for integration in integrations):
             raise conflict("customer_iam_role_arn is in use by another integration of the environment")
 
     def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
@@ -325,8 +327,8 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
 
 def usages(org: Organization, integration: ProviderIntegration) -> list[str]:
     """Return the CRNs of the objects that use the integration, or stopped using it less than `Delays.usage` seconds ago."""
-    users = [each.crn for each in org.tableflow_topics.values() if each.integration == integration.id]
-    users += [each.crn for each in org.catalog_integrations.values() if each.integration == integration.id]
+    users = [topic.crn for topic in org.tableflow_topics.values() if topic.integration == integration.id]
+    users += [integration.crn for integration in org.catalog_integrations.values() if integration.integration == integration.id]
     return users + [crn for until, crn in integration.ended_usages if until > org.clock.now() and crn not in users]
 
 

@@ -34,7 +34,7 @@ def without_steering(schema: Any) -> Any:
     """Return the schema as the connector registers it: without `arg.properties`."""
     if isinstance(schema, dict):
         return {name: without_steering(value) for name, value in schema.items() if name != "arg.properties"}
-    return [without_steering(each) for each in schema] if isinstance(schema, list) else schema
+    return [without_steering(branch) for branch in schema] if isinstance(schema, list) else schema
 
 
 def named_schema(config: dict[str, str]) -> tuple[dict[str, Any], str]:
@@ -48,7 +48,7 @@ def named_schema(config: dict[str, str]) -> tuple[dict[str, Any], str]:
     schema = json.loads(config["schema.string"])
     fastavro.parse_schema(without_steering(schema))
     key = config.get("schema.keyfield", "")
-    if key and key not in {each["name"] for each in schema["fields"]}:
+    if key and key not in {field["name"] for field in schema["fields"]}:
         raise ValueError(f"schema.keyfield {key!r} is not a field of the schema")
     return schema, key
 
@@ -91,7 +91,7 @@ class Values:
 
     def _maker(self, schema: Any) -> Make:
         if isinstance(schema, list):
-            return partial(self._one_of, [self._maker(each) for each in schema])
+            return partial(self._one_of, [self._maker(branch) for branch in schema])
         if isinstance(schema, str):
             return self._maker(self._named.get(schema, {"type": schema}))
         if not isinstance(schema["type"], str):
@@ -121,7 +121,7 @@ class Values:
     def _plain(self, schema: dict[str, Any]) -> Make:
         match schema["type"]:
             case "record":
-                fields = [(each["name"], self._maker(each["type"])) for each in schema["fields"]]
+                fields = [(field["name"], self._maker(field["type"])) for field in schema["fields"]]
                 return lambda: {name: make() for name, make in fields}
             case "array":
                 make = self._maker(schema["items"])

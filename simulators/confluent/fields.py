@@ -57,7 +57,7 @@ class Fields:
 
     def texts(self, name: str, default: list[str], among: Collection[str]) -> list[str]:
         value: list[str] = self._typed(name, "array", default)
-        if not value or any(each not in among for each in value):
+        if not value or any(item not in among for item in value):
             raise invalid(self.at(name), f"{self.at(name)} takes one or more of {', '.join(sorted(among))}")
         return value
 

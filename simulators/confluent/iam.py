@@ -42,7 +42,7 @@ class ServiceAccounts(Kind[ServiceAccount]):
             require(call, "admin", call.org.crn)
 
     def check(self, call: Call, values: dict[str, Any], current: ServiceAccount | None) -> None:
-        if any(each.name == values["name"] and each is not current for each in call.org.service_accounts.values()):
+        if any(account.name == values["name"] and account is not current for account in call.org.service_accounts.values()):
             raise conflict("Service name is already in use")
 
     def crn(self, org: Organization, parent: Resource | None, new_id: str, values: Mapping[str, Any]) -> str:
@@ -85,7 +85,7 @@ class RoleBindings(Kind[RoleBinding]):
             raise bad_request(f"role {role} can't be bound at {pattern}", "/crn_pattern")
         require(call, "admin", pattern)
         bindings = call.org.role_bindings.values()
-        if any((each.principal, each.role, each.pattern) == (principal, role, pattern) for each in bindings):
+        if any((binding.principal, binding.role, binding.pattern) == (principal, role, pattern) for binding in bindings):
             raise conflict("Role binding already exists")
 
     def computed(self, org: Organization, new_id: str) -> dict[str, Any]:
@@ -111,10 +111,10 @@ class RoleBindings(Kind[RoleBinding]):
             "rb-owner", f"{org.crn}/role-binding=rb-owner", 0, 0, f"User:{org.owner}", "OrganizationAdmin", org.crn, 0
         )
         records = [
-            each
-            for each in (first, *org.role_bindings.values())
-            if self.is_listed(call, each)
-            and all(call.query.get(name, "") in ("", getattr(each, attribute)) for name, attribute in self.filters)
+            binding
+            for binding in (first, *org.role_bindings.values())
+            if self.is_listed(call, binding)
+            and all(call.query.get(name, "") in ("", getattr(binding, attribute)) for name, attribute in self.filters)
         ]
         return page(call, self.api_version, self.name, records, self.document)
 

@@ -69,7 +69,7 @@ def config(call: Call) -> Answer:
 
 def namespaces(call: Call) -> Answer:
     key = _reader(call)
-    names = [each.id for each in call.org.clusters_of(call.parameters["environment"]) if _tables(call, key, each)]
+    names = [cluster.id for cluster in call.org.clusters_of(call.parameters["environment"]) if _tables(call, key, cluster)]
     return Answer(200, {"namespaces": [[name] for name in sorted(names)]})
 
 
@@ -120,8 +120,8 @@ def refuse(call: Call) -> Answer:
 
 def _tables(call: Call, key: ApiKey, cluster: Cluster) -> dict[str, TableflowTopic]:
     """Return the topics that already have a table and that the key's owner may read."""
-    tables = {name: each for (of, name), each in call.org.tableflow_topics.items() if of == cluster.id and each.table_path}
-    return {name: each for name, each in tables.items() if allowed(call.org, key.owner, "read", cluster.inside("topic", name))}
+    tables = {name: topic for (of, name), topic in call.org.tableflow_topics.items() if of == cluster.id and topic.table_path}
+    return {name: topic for name, topic in tables.items() if allowed(call.org, key.owner, "read", cluster.inside("topic", name))}
 
 
 def _cluster(call: Call, key: ApiKey) -> Cluster:

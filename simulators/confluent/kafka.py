@@ -140,7 +140,7 @@ def create(call: Call) -> Answer:
     partitions = _partitions(body.get("partitions_count", DEFAULT_PARTITIONS))
     if body.get("replication_factor", _REPLICAS) != _REPLICAS:
         raise ApiError(400, f"Topic replication factor must be {_REPLICAS}", code=40002)
-    settings = _settings({each["name"]: each.get("value") for each in body.get("configs", [])})
+    settings = _settings({config["name"]: config.get("value") for config in body.get("configs", [])})
     if body.get("validate_only"):
         return Answer(200, _topic(call, cluster, KafkaTopic(name, partitions, settings, 0, 0)))
     return Answer(201, _topic(call, cluster, create_topic(call.org, cluster, name, partitions, settings)))
@@ -179,7 +179,7 @@ def list_topics(call: Call) -> Answer:
         for name in sorted(cluster.topics)
         if (topic := visible(call.org, cluster, name)) and may(call.org, cluster, call.principal, "describe", topic=name)
     ]
-    return _listed(call, "KafkaTopicList", [_topic(call, cluster, each) for each in topics])
+    return _listed(call, "KafkaTopicList", [_topic(call, cluster, topic) for topic in topics])
 
 
 def read(call: Call) -> Answer:
@@ -222,8 +222,8 @@ def alter_settings(call: Call) -> Answer:
     changes = call.body.get("data")
     if not isinstance(changes, list):
         raise ApiError(400, "data must be a list", code=40002)
-    removed = [each["name"] for each in changes if each.get("operation") == "DELETE"]
-    settings = _settings({each["name"]: each.get("value") for each in changes if each["name"] not in removed})
+    removed = [change["name"] for change in changes if change.get("operation") == "DELETE"]
+    settings = _settings({change["name"]: change.get("value") for change in changes if change["name"] not in removed})
     if not call.body.get("validate_only"):
         topic.settings = {name: value for name, value in topic.settings.items() if name not in removed} | settings
     return Answer(204)
@@ -269,9 +269,9 @@ def create_acl(call: Call) -> Answer:
 def create_acls(call: Call) -> Answer:
     cluster = _alterable(call)
     data = call.body.get("data")
-    if not isinstance(data, list) or not data or not all(isinstance(each, dict) for each in data):
+    if not isinstance(data, list) or not data or not all(isinstance(entry, dict) for entry in data):
         raise ApiError(400, "data must be a list of at least one ACL", code=40002)
-    for acl in [_checked_acl(call, each) for each in data]:
+    for acl in [_checked_acl(call, entry) for entry in data]:
         _add_acl(cluster, acl)
     return Answer(201)
 
@@ -297,15 +297,15 @@ def _checked_acl(call: Call, given: dict[str, Any]) -> dict[str, str]:
 def list_acls(call: Call) -> Answer:
     cluster = _addressed(call)
     _require(call, cluster, "describe")
-    return _acls(call, cluster, [each for each in cluster.acls if _matches_query(call, each)])
+    return _acls(call, cluster, [acl for acl in cluster.acls if _matches_query(call, acl)])
 
 
 def delete_acls(call: Call) -> Answer:
     cluster = _alterable(call)
     if missing := [name for name in _REQUIRED_TO_DELETE if not call.query.get(name)]:
         raise ApiError(400, f"query parameters {', '.join(missing)} are required", code=40002)
-    deleted = [each for each in cluster.acls if _matches_query(call, each)]
-    cluster.acls[:] = [each for each in cluster.acls if each not in deleted]
+    deleted = [acl for acl in cluster.acls if _matches_query(call, acl)]
+    cluster.acls[:] = [acl for acl in cluster.acls if acl not in deleted]
     return _acls(call, cluster, deleted)
 
 
@@ -340,8 +340,8 @@ def _acls(call: Call, cluster: Cluster, acls: list[dict[str, str]]) -> Answer:
     """Answer with ACLs. Whether principals are numeric ids or ids follows the vendor's OpenAPI file on getKafkaAcls."""
     head = {"kind": "KafkaAcl", "metadata": {"self": f"{call.address}{call.path}"}, "cluster_id": cluster.id}
     with_ids = call.query.get("principal", "").startswith(_WITH_IDS)
-    shown = [each if with_ids else each | {"principal": _numbered(each["principal"])} for each in acls]
-    return _listed(call, "KafkaAclList", [head | each for each in shown])
+    shown = [acl if with_ids else acl | {"principal": _numbered(acl["principal"])} for acl in acls]
+    return _listed(call, "KafkaAclList", [head | acl for acl in shown])
 
 
 def produce(call: Call) -> Answer:
@@ -349,7 +349,7 @@ def produce(call: Call) -> Answer:
     partition = call.body.get("partition_id")
     if partition is not None and partition not in range(topic.partitions):
         raise ApiError(400, f"partition {partition} does not exist", code=40002)
-    headers = tuple((each["name"], _decoded(each.get("value") or "")) for each in call.body.get("headers", []))
+    headers = tuple((header["name"], _decoded(header.get("value") or "")) for header in call.body.get("headers", []))
     key, value = _bytes(call.body.get("key")), _bytes(call.body.get("value"))
     now = call.org.clock.now()
     message = topic.append(int(now * 1000), key, value, headers, partition)

@@ -23,7 +23,7 @@ _MOST_ROWS: Final = 1000
 
 def query(call: Call) -> Answer:
     body = call.body
-    metrics = [each.get("metric") for each in body.get("aggregations", [])]
+    metrics = [aggregation.get("metric") for aggregation in body.get("aggregations", [])]
     if metrics not in ([_RECEIVED], [_SKIPPED]) or body.get("granularity") != "PT1H":
         raise bad_request(f"Only {_RECEIVED} and {_SKIPPED} with granularity PT1H are simulated.")
     condition = body.get("filter", {})
@@ -37,7 +37,7 @@ def query(call: Call) -> Answer:
     require(call, "metrics", cluster.scope)
     start, end = _interval(body)
     if grouped:
-        events = [(each.timestamp / 1000, topic.name) for topic in cluster.topics.values() for each in topic.messages]
+        events = [(message.timestamp / 1000, topic.name) for topic in cluster.topics.values() for message in topic.messages]
     else:
         topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
         events = [(instant, "") for topic in topics for instant in topic.skipped]
@@ -56,7 +56,7 @@ def query(call: Call) -> Answer:
 def _interval(body: dict[str, Any]) -> tuple[float, float]:
     try:
         (interval,) = body["intervals"]
-        start, end = (datetime.fromisoformat(each).timestamp() for each in interval.split("/"))
+        start, end = (datetime.fromisoformat(instant).timestamp() for instant in interval.split("/"))
     except (KeyError, ValueError, TypeError):
         raise bad_request("intervals must hold one interval, start/end") from None
     return start, end

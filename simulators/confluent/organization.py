@@ -46,7 +46,7 @@ class Delays:
     def scaled(self, share: float) -> Delays:
         """Return the delays multiplied by `share`, except for the vendor's own intervals, which aren't delays."""
         return attrs.evolve(
-            Delays(*(share * each for each in attrs.astuple(self))),
+            Delays(*(share * delay for delay in attrs.astuple(self))),
             tableflow_commit=self.tableflow_commit,
             statement_retention=self.statement_retention,
         )
@@ -115,7 +115,7 @@ class Organization:
         return uuid.UUID(int=self.random.getrandbits(128), version=4)
 
     def clusters_of(self, environment: str) -> list[model.Cluster]:
-        return [each for each in self.clusters.values() if each.environment == environment]
+        return [cluster for cluster in self.clusters.values() if cluster.environment == environment]
 
     def registry_of(self, environment: str) -> model.SchemaRegistry | None:
-        return next((each for each in self.schema_registries.values() if each.environment == environment), None)
+        return next((registry for registry in self.schema_registries.values() if registry.environment == environment), None)

@@ -30,13 +30,13 @@ class Reader:
         self._writers: dict[int, Any] = {}
 
     def read(self, topic: str, messages: Iterable[Message]) -> Iterator[Record | BadRecord]:
-        for each in messages:
+        for message in messages:
             try:
-                value = self._value(each)
+                value = self._value(message)
             except (ValueError, LookupError, EOFError, TypeError) as error:
-                yield BadRecord(each, str(error) or type(error).__name__)
+                yield BadRecord(message, str(error) or type(error).__name__)
             else:
-                yield Record(topic, each.partition, each.offset, each.timestamp, each.key, value, each.headers)
+                yield Record(topic, message.partition, message.offset, message.timestamp, message.key, value, message.headers)
 
     def _value(self, message: Message) -> dict[str, Any] | None:
         """Return the row; None for a tombstone. Raises ValueError, among others, for a message that can't become a row."""

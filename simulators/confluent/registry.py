@@ -41,13 +41,14 @@ def _given(call: Call) -> Schema:
         raise ApiError(422, "Empty schema", code=42201)
     if kind not in TYPES:
         raise ApiError(422, f"Invalid schema type {kind}", code=42201)
-    references = tuple((each["name"], each["subject"], each["version"]) for each in call.body.get("references") or [])
+    sent = call.body.get("references") or []
+    references = tuple((reference["name"], reference["subject"], reference["version"]) for reference in sent)
     return Schema(kind, text, references)
 
 
 def _fields(schema: Schema) -> dict[str, Any]:
     """Return the fields of the schema. Like the vendor, omit the type if it is AVRO."""
-    named = [dict(zip(("name", "subject", "version"), each, strict=True)) for each in schema.references]
+    named = [dict(zip(("name", "subject", "version"), reference, strict=True)) for reference in schema.references]
     kind = {} if schema.kind == "AVRO" else {"schemaType": schema.kind}
     return kind | ({"references": named} if named else {}) | {"schema": schema.text}
 
@@ -84,7 +85,7 @@ def look_up(call: Call) -> Answer:
 
 def versions(call: Call) -> Answer:
     registry, subject = _with(call, "read")
-    numbers = [each.number for each in registry.schemas.versions(subject, deleted=_flag(call, "deleted"))]
+    numbers = [version.number for version in registry.schemas.versions(subject, deleted=_flag(call, "deleted"))]
     if not numbers:
         raise ApiError(404, f"Subject '{subject}' not found.", code=40401)
     return _ok(numbers)

@@ -50,10 +50,10 @@ class Field:
     def read(self, org: Organization, body: Fields, current: Any = _NEW) -> Any:
         """Return the value for a new resource, or for an update of one that has the value `current`. Raises ApiError."""
         *objects, name = self.path.split(".")
-        for each in objects:
-            if each not in body and (current is not _NEW or self.optional_object):
+        for part in objects:
+            if part not in body and (current is not _NEW or self.optional_object):
                 return self.default if current is _NEW else current
-            body = body.inside(each)
+            body = body.inside(part)
         if self.immutable and current is not _NEW:
             if name in body and self.synonyms.get(body.raw(name), body.raw(name)) != current:
                 raise immutable(body.at(name))
@@ -170,7 +170,7 @@ class Kind(Generic[R]):
         parent = self.parent.of_body(call, body) if self.parent else None
         self.authorize(call, "create", None)
         self._require_quota(org, parent)
-        values = {each.attribute: each.read(org, body) for each in self.fields}
+        values = {field.attribute: field.read(org, body) for field in self.fields}
         values.pop("", None)
         values |= _parents(parent)
         self.check(call, values, None)
@@ -184,11 +184,11 @@ class Kind(Generic[R]):
     def list(self, call: Call) -> Answer:
         parent = self.parent.of_query(call) if self.parent else None
         records = [
-            each
-            for each in self.objects(call.org).values()
-            if self._is_in(each, parent)
-            and self.is_listed(call, each)
-            and all(call.query.get(name, "") in ("", getattr(each, attribute)) for name, attribute in self.filters)
+            record
+            for record in self.objects(call.org).values()
+            if self._is_in(record, parent)
+            and self.is_listed(call, record)
+            and all(call.query.get(name, "") in ("", getattr(record, attribute)) for name, attribute in self.filters)
         ]
         return page(call, self.api_version, self.name, records, self.document)
 
@@ -201,7 +201,7 @@ class Kind(Generic[R]):
         org, body = call.org, self._body(call, required=self.parent is not None)
         record = self.find(call, self.parent.of_body(call, body) if self.parent else None)
         self.authorize(call, "update", record)
-        values = {each.attribute: each.read(org, body, each.shown(record)) for each in self.fields}
+        values = {field.attribute: field.read(org, body, field.shown(record)) for field in self.fields}
         values.pop("", None)
         self.check(call, values, record)
         for name, value in values.items():
@@ -240,9 +240,9 @@ class Kind(Generic[R]):
 
     def document(self, org: Organization, record: R) -> dict[str, Any]:
         body: dict[str, Any] = {}
-        for each in self.fields:
-            if (value := each.shown(record)) or not each.omit_empty:
-                _put(body, each.path, value)
+        for field in self.fields:
+            if (value := field.shown(record)) or not field.omit_empty:
+                _put(body, field.path, value)
         for path, value in (self._references(org, record) | self.read_only(org, record)).items():
             _put(body, path, value)
         status = self.status(org, record)
@@ -266,7 +266,7 @@ class Kind(Generic[R]):
             name, attribute = self.quota
             within = parent if self.quota_within_parent else None
             limit: int = getattr(org.quotas, attribute)
-            if sum(self._is_in(each, within) for each in self.objects(org).values()) >= limit:
+            if sum(self._is_in(record, within) for record in self.objects(org).values()) >= limit:
                 raise over_quota(name, limit)
 
     def _references(self, org: Organization, record: R) -> dict[str, Any]:
@@ -290,8 +290,8 @@ def _parents(parent: Resource | None) -> dict[str, str]:
 
 def _put(body: dict[str, Any], path: str, value: Any) -> None:
     *objects, name = path.split(".")
-    for each in objects:
-        body = body.setdefault(each, {})
+    for part in objects:
+        body = body.setdefault(part, {})
     body[name] = value
 
 
@@ -319,15 +319,15 @@ def page(
 
     The page token is that of the last record of the previous page. Raises ApiError if this record is gone.
     """
-    ordered = sorted(records, key=lambda each: each.created)
+    ordered = sorted(records, key=lambda record: record.created)
     size, after = _page_size(call), call.query.get("page_token", "")
-    if after and after not in {_token(each) for each in ordered}:
+    if after and after not in {_token(record) for record in ordered}:
         raise bad_request("page_token is not valid", parameter="page_token")
-    start = next((n for n, each in enumerate(ordered, 1) if _token(each) == after), 0)
+    start = next((n for n, record in enumerate(ordered, 1) if _token(record) == after), 0)
     chosen = ordered[start : start + size]
     following = _token(chosen[-1]) if start + size < len(ordered) else ""
     metadata = {"first": _link(call, ""), "next": _link(call, following) if following else "", "total_size": len(ordered)}
-    data = [document(call.org, each) for each in chosen]
+    data = [document(call.org, record) for record in chosen]
     return Answer(200, {"api_version": api_version, "kind": f"{name}List", "metadata": metadata, "data": data})
 
 

@@ -54,7 +54,7 @@ class Schemas:
         return sorted(name for name in self._versions if self.versions(name, deleted=deleted))
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
-        return [each for each in self._versions.get(subject, []) if deleted or not each.deleted]
+        return [version for version in self._versions.get(subject, []) if deleted or not version.deleted]
 
     def version(self, subject: str, number: str, *, deleted: bool = False) -> Version:
         """Return a version; `number` may be `latest`. Raises ApiError."""
@@ -65,9 +65,9 @@ class Schemas:
             return versions[-1]
         if not number.isdecimal() or number == "0":
             raise ApiError(422, f"The specified version '{number}' is not a valid version id.", code=42202)
-        for each in versions:
-            if each.number == int(number):
-                return each
+        for version in versions:
+            if version.number == int(number):
+                return version
         raise ApiError(404, f"Version {number} not found.", code=40402)
 
     def latest(self, subject: str) -> Schema | None:
@@ -75,7 +75,8 @@ class Schemas:
         return self.by_id[versions[-1].id] if versions else None
 
     def find(self, subject: str, schema: Schema, *, deleted: bool = False) -> Version | None:
-        return next((each for each in self.versions(subject, deleted=deleted) if self.by_id[each.id].same_as(schema)), None)
+        versions = self.versions(subject, deleted=deleted)
+        return next((version for version in versions if self.by_id[version.id].same_as(schema)), None)
 
     def register(self, subject: str, schema: Schema) -> Version:
         """Return the version with this schema, which is a new one if the subject has none. Raises ApiError."""
@@ -86,7 +87,7 @@ class Schemas:
             raise ApiError(
                 409, f"Schema being registered is incompatible with an earlier schema: {'; '.join(problems)}", code=409
             )
-        ids = [schema_id for schema_id, each in self.by_id.items() if each.same_as(schema)]
+        ids = [schema_id for schema_id, known_schema in self.by_id.items() if known_schema.same_as(schema)]
         schema_id = ids[0] if ids else _FIRST_ID + len(self.by_id)
         self.by_id.setdefault(schema_id, schema)
         versions = self._versions.setdefault(subject, [])
@@ -104,7 +105,7 @@ class Schemas:
             return []
         compared = earlier if level.endswith("_TRANSITIVE") else earlier[-1:]
         problems: list[str] = []
-        for before in (self.by_id[each.id] for each in compared):
+        for before in (self.by_id[version.id] for version in compared):
             if before.kind != schema.kind:
                 return [f"the type {before.kind} can't become {schema.kind}"]
             old, new = json.loads(before.text), json.loads(schema.text)
@@ -118,12 +119,12 @@ class Schemas:
             raise ApiError(404, f"Subject '{subject}' was not deleted first before being permanently deleted", code=40405)
         if not self.versions(subject, deleted=permanent):
             raise ApiError(404, f"Subject '{subject}' not found.", code=40401)
-        numbers = [each.number for each in self.versions(subject, deleted=permanent)]
+        numbers = [version.number for version in self.versions(subject, deleted=permanent)]
         self.levels.pop(subject, None)
         if permanent:
             del self._versions[subject]
-        for each in self._versions.get(subject, []):
-            each.deleted = True
+        for version in self._versions.get(subject, []):
+            version.deleted = True
         return numbers
 
 

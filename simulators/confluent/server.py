@@ -22,10 +22,10 @@ class Listening:
         self.sockets: dict[Plane, socket.socket] = {}
         for plane in Plane:
             self.sockets[plane] = stack.enter_context(server.bound(port if plane is Plane.CLOUD else 0))
-        self.addresses = {plane: server.address(each) for plane, each in self.sockets.items()}
+        self.addresses = {plane: server.address(socket_) for plane, socket_ in self.sockets.items()}
 
     def server(self, simulation: Simulation) -> uvicorn.Server:
-        ports = {each.getsockname()[1]: plane for plane, each in self.sockets.items()}
+        ports = {socket_.getsockname()[1]: plane for plane, socket_ in self.sockets.items()}
         return server.web_server(Application(simulation, ports))
 
 

@@ -71,7 +71,7 @@ class Simulation:
 
     def organization_of(self, key_id: str) -> Organization:
         """Return the organization that has an API key, or the first one."""
-        return next((each for each in self.others if key_id in each.api_keys), self.organization)
+        return next((organization for organization in self.others if key_id in organization.api_keys), self.organization)
 
     def _new_organization(self, clock: Clock) -> tuple[Organization, ApiKey]:
         org = Organization(
@@ -99,7 +99,7 @@ class Simulation:
         """Return the time and the ids of all objects, by type."""
         organization = self.organization
         organization.clock.run_due()
-        objects = {kind: sorted(each.id for each in getattr(organization, kind).values()) for kind in _KINDS}
+        objects = {kind: sorted(record.id for record in getattr(organization, kind).values()) for kind in _KINDS}
         objects["statements"] = sorted("/".join(key) for key in organization.statements)
         objects["topics"] = sorted(
             f"{cluster.id}/{name}" for cluster in organization.clusters.values() for name in cluster.topics
@@ -108,7 +108,9 @@ class Simulation:
             f"{cluster.id}/{json.dumps(acl)}" for cluster in organization.clusters.values() for acl in cluster.acls
         )
         objects["subjects"] = sorted(
-            f"{each.id}/{name}" for each in organization.schema_registries.values() for name in each.schemas.subjects()
+            f"{registry.id}/{name}"
+            for registry in organization.schema_registries.values()
+            for name in registry.schemas.subjects()
         )
         return {"now": organization.clock.text(), "objects": objects}
 

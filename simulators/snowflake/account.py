@@ -86,14 +86,14 @@ class Account:
         """Add an object, and apply the future grants for its type of its schema or, if there are none, of its database."""
         self._objects[new.key] = new
         future = [
-            each
-            for each in self.future
-            if each.domain is new.domain and new.name[: len(each.container.name)] == each.container.name
+            grant
+            for grant in self.future
+            if grant.domain is new.domain and new.name[: len(grant.container.name)] == grant.container.name
         ]
-        of_schema = [each for each in future if each.container.domain is Domain.SCHEMA]
-        for each in of_schema or future:
-            by = self.find(*each.container).owner
-            self.grants.append(Grant(each.privilege, new.key, each.to, each.option, by, new.created))
+        of_schema = [grant for grant in future if grant.container.domain is Domain.SCHEMA]
+        for grant in of_schema or future:
+            by = self.find(*grant.container).owner
+            self.grants.append(Grant(grant.privilege, new.key, grant.to, grant.option, by, new.created))
 
     def find(self, domain: Domain, name: Name) -> Any:
         """Return the object, whose class depends on the domain, or None. `name` is case-sensitive."""
@@ -106,26 +106,29 @@ class Account:
         if existing or not (domain.depth > 1 and database and database.link and database.link.insensitive):
             return existing
         folded = [part.lower() for part in name]
-        return next((each for each in self.contents(name[:1], domain) if [part.lower() for part in each.name] == folded), None)
+        objects = self.contents(name[:1], domain)
+        return next((object_ for object_ in objects if [part.lower() for part in object_.name] == folded), None)
 
     def all(self, model: type[T]) -> list[T]:
-        return [each for each in self._objects.values() if isinstance(each, model)]
+        return [object_ for object_ in self._objects.values() if isinstance(object_, model)]
 
     def contents(self, name: Name, domain: Domain | None = None) -> Iterator[SnowflakeObject]:
         """Yield the objects in a database or schema."""
-        for each in list(self._objects.values()):
-            if each.domain.depth > len(name) and each.name[: len(name)] == name and domain in (None, each.domain):
-                yield each
+        for object_ in list(self._objects.values()):
+            if object_.domain.depth > len(name) and object_.name[: len(name)] == name and domain in (None, object_.domain):
+                yield object_
 
     def remove(self, removed: SnowflakeObject) -> None:
         """Remove an object and its contents, with all grants on them and to them."""
         contents = list(self.contents(removed.name)) if removed.domain in (Domain.DATABASE, Domain.SCHEMA) else []
-        keys = {each.key for each in [removed, *contents]}
-        self._objects = {key: each for key, each in self._objects.items() if key not in keys}
+        keys = {object_.key for object_ in [removed, *contents]}
+        self._objects = {key: object_ for key, object_ in self._objects.items() if key not in keys}
         roles = {key.name[0] for key in keys if key.domain is Domain.ROLE}
-        self.grants = [each for each in self.grants if each.on not in keys and each.to not in roles]
-        self.future = [each for each in self.future if each.container not in keys and each.to not in roles]
-        self.memberships = [each for each in self.memberships if each.to not in keys and each.role not in roles]
+        self.grants = [grant for grant in self.grants if grant.on not in keys and grant.to not in roles]
+        self.future = [grant for grant in self.future if grant.container not in keys and grant.to not in roles]
+        self.memberships = [
+            membership for membership in self.memberships if membership.to not in keys and membership.role not in roles
+        ]
 
     def rename(self, renamed: SnowflakeObject, name: Name) -> None:
         """Rename an object that contains no others. Grants on it and to it remain."""
@@ -133,25 +136,32 @@ class Account:
         del self._objects[old]
         renamed.name = name
         self._objects[new] = renamed
-        self.grants = [attrs.evolve(each, on=new) if each.on == old else each for each in self.grants]
-        self.memberships = [attrs.evolve(each, to=new) if each.to == old else each for each in self.memberships]
+        self.grants = [attrs.evolve(grant, on=new) if grant.on == old else grant for grant in self.grants]
+        self.memberships = [
+            attrs.evolve(membership, to=new) if membership.to == old else membership for membership in self.memberships
+        ]
 
     def objects(self) -> dict[str, list[str]]:
         """Return the names of all objects and grants, by type, without the predefined ones."""
         names: dict[str, list[str]] = {domain.value: [] for domain in Domain if domain is not Domain.ACCOUNT}
-        for each in self._objects.values():
-            if each.domain is not Domain.ACCOUNT and not (each.domain is Domain.ROLE and each.label in SYSTEM_ROLES):
-                names[each.domain.value].append(".".join(each.name))
+        for object_ in self._objects.values():
+            if object_.domain is not Domain.ACCOUNT and not (object_.domain is Domain.ROLE and object_.label in SYSTEM_ROLES):
+                names[object_.domain.value].append(".".join(object_.name))
         names["GRANT"] = [
-            f"{each.privilege} ON {each.on.domain.value} {'.'.join(each.on.name)} TO {each.to}" for each in self.grants if each.by
+            f"{grant.privilege} ON {grant.on.domain.value} {'.'.join(grant.on.name)} TO {grant.to}"
+            for grant in self.grants
+            if grant.by
         ]
         names["FUTURE GRANT"] = [
-            f"{each.privilege} ON {each.domain.value} IN {'.'.join(each.container.name)} TO {each.to}" for each in self.future
+            f"{grant.privilege} ON {grant.domain.value} IN {'.'.join(grant.container.name)} TO {grant.to}"
+            for grant in self.future
         ]
         names["ROLE GRANT"] = [
-            f"{each.role} TO {each.to.domain.value} {'.'.join(each.to.name)}" for each in self.memberships if each.by
+            f"{membership.role} TO {membership.to.domain.value} {'.'.join(membership.to.name)}"
+            for membership in self.memberships
+            if membership.by
         ]
-        return {label: sorted(each) for label, each in names.items()}
+        return {label: sorted(listed) for label, listed in names.items()}
 
     def random_text(self, length: int) -> str:
         return "".join(self.random.choices(string.ascii_uppercase + string.digits, k=length))

@@ -65,11 +65,11 @@ def _user(account: Account, token: str, claims: dict[str, Any]) -> User:
         raise _Invalid("JWT_TOKEN_INVALID_ACCOUNT_IN_ISSUER")
     if not issuer.startswith(f"{subject}.SHA256:"):
         raise _Invalid("JWT_TOKEN_INVALID_SUBJECT_ISSUER_MISMATCH")
-    user = next((each for each in account.all(User) if each.login_name == login), None)
+    user = next((user for user in account.all(User) if user.login_name == login), None)
     if user is None:
         raise _Invalid("JWT_TOKEN_INVALID_USER_IN_ISSUER")
     fingerprint = issuer.removeprefix(f"{subject}.")
-    slot = next((each for each in user.keys.values() if each.fingerprint == fingerprint), None)
+    slot = next((slot for slot in user.keys.values() if slot.fingerprint == fingerprint), None)
     if slot is None:
         raise _Invalid("JWT_TOKEN_INVALID_PUBLIC_KEY_FINGERPRINT_MISMATCH")
     try:

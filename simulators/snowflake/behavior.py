@@ -48,12 +48,12 @@ class Behavior:
                 raise ValueError(f"{name}: give {', '.join(_SETTINGS)} or slow")
             setattr(self, name, value)
         if slow is not None:
-            self.slow = [Slowness(**each) for each in slow]
+            self.slow = [Slowness(**entry) for entry in slow]
 
     def seconds_of(self, statement: str) -> float:
         """Return how many seconds the statement takes, and count it as one of its `times`."""
-        for each in self.slow:
-            if each.times > 0 and re.search(each.statement, statement):
-                each.times -= 1
-                return each.seconds
+        for slowness in self.slow:
+            if slowness.times > 0 and re.search(slowness.statement, statement):
+                slowness.times -= 1
+                return slowness.seconds
         return 0.0

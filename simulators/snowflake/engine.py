@@ -101,9 +101,9 @@ def _show(session: Session, cursor: Cursor) -> Result:
 
 
 def _object_type(cursor: Cursor, *, plural: bool = False) -> ObjectType[Any]:
-    for each in OBJECT_TYPES:
-        if cursor.take(*(each.plural if plural else each.words).split()):
-            return each
+    for object_type in OBJECT_TYPES:
+        if cursor.take(*(object_type.plural if plural else object_type.words).split()):
+            return object_type
     if cursor.next.value in _OTHER_TYPES:
         raise not_simulated(cursor.next.value)
     raise cursor.unexpected()

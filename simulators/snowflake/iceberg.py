@@ -42,7 +42,7 @@ _SQL_TYPES: Final[dict[type[types.IcebergType], str]] = {
 
 def columns_of(table: IcebergTable) -> list[TableColumn]:
     """Return the columns. Their names are in upper case, except in a catalog-linked database."""
-    return [each if table.linked else TableColumn(each.name.upper(), each.sql_type) for each in table.columns]
+    return [column if table.linked else TableColumn(column.name.upper(), column.sql_type) for column in table.columns]
 
 
 def _sql_type(iceberg: types.IcebergType) -> str:
@@ -56,7 +56,7 @@ def _sql_type(iceberg: types.IcebergType) -> str:
         case types.MapType():
             return f"MAP({_sql_type(iceberg.key_type)}, {_sql_type(iceberg.value_type)})"
         case types.StructType():
-            return f"OBJECT({', '.join(f'{each.name} {_sql_type(each.field_type)}' for each in iceberg.fields)})"
+            return f"OBJECT({', '.join(f'{field.name} {_sql_type(field.field_type)}' for field in iceberg.fields)})"
     return _SQL_TYPES.get(type(iceberg), "VARIANT")
 
 
@@ -68,7 +68,7 @@ def refresh(account: Account, table: IcebergTable) -> None:
     location = _current_metadata(account, integration, table)
     if location != table.metadata:
         opened = _open_readable(account, table, location)
-        table.columns = tuple(TableColumn(each.name, _sql_type(each.field_type)) for each in opened.schema().fields)
+        table.columns = tuple(TableColumn(field.name, _sql_type(field.field_type)) for field in opened.schema().fields)
         if newest := opened.current_snapshot():
             table.snapshot_id, table.snapshot_ms = newest.snapshot_id, newest.timestamp_ms
     table.metadata, table.fault = location, ""
@@ -225,7 +225,7 @@ def _sync(account: Account, database: Database, link: CatalogLink) -> None:
     except AwsRefused as error:
         link.failures = [trust.failed_access(integration, error)]
         return
-    wanted = [each for each in namespaces if not link.allowed or each in link.allowed]
+    wanted = [namespace for namespace in namespaces if not link.allowed or namespace in link.allowed]
     for schema in list(account.contents(database.name, Domain.SCHEMA)):
         if schema.label not in wanted:
             account.remove(schema)
@@ -243,9 +243,9 @@ def _sync_namespace(account: Account, database: Database, link: CatalogLink, nam
     except AwsRefused as error:
         link.failures.append(trust.failed_access(integration, error))
         return
-    for each in list(account.contents(name, Domain.ICEBERG_TABLE)):
-        if each.label not in tables:
-            account.remove(each)
+    for table in list(account.contents(name, Domain.ICEBERG_TABLE)):
+        if table.label not in tables:
+            account.remove(table)
     for label in tables:
         if account.find(Domain.ICEBERG_TABLE, (*name, label)) is None:
             table = IcebergTable(

@@ -150,7 +150,7 @@ class Cursor:
 
     def at(self, *words: str) -> bool:
         ahead = self._tokens[self._index : self._index + len(words)]
-        return [each.value for each in ahead if each.type is TokenType.WORD] == list(words)
+        return [token.value for token in ahead if token.type is TokenType.WORD] == list(words)
 
     def at_sign(self, sign: str) -> bool:
         return self.next.type is TokenType.SIGN and self.next.text == sign
@@ -327,9 +327,9 @@ class Options:
         if name not in self:
             return ()
         value = self._given[name]
-        if value.items is None or any(each.token.type is not TokenType.STRING for each in value.items):
+        if value.items is None or any(item.token.type is not TokenType.STRING for item in value.items):
             raise invalid_value(value.text, name)
-        return tuple(each.text for each in value.items)
+        return tuple(item.text for item in value.items)
 
     def inside(self, name: str, known: str, others: str = "") -> Options:
         """Return the properties in brackets; none if the property isn't given."""
@@ -341,7 +341,7 @@ class Options:
         value = self._given[name]
         if value.items is None:
             raise invalid_value(value.text, name)
-        return [Options(name, _bracketed_options(name, each), known, others) for each in value.items]
+        return [Options(name, _bracketed_options(name, item), known, others) for item in value.items]
 
 
 def unknown_property(name: str, object_type: str, others: str) -> SqlError:

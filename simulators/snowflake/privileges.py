@@ -47,7 +47,7 @@ PRIVILEGES: Final[dict[Domain, tuple[str, ...]]] = {
     ),
     Domain.WAREHOUSE: ("APPLYBUDGET", "MODIFY", "MONITOR", "OPERATE", "USAGE"),
     Domain.DATABASE: ("APPLYBUDGET", "CREATE SCHEMA", "CREATE DATABASE ROLE", "MODIFY", "MONITOR", "USAGE"),
-    Domain.SCHEMA: ("MODIFY", "MONITOR", "USAGE", "CREATE ICEBERG TABLE", *(f"CREATE {each}" for each in _SCHEMA_OBJECTS)),
+    Domain.SCHEMA: ("MODIFY", "MONITOR", "USAGE", "CREATE ICEBERG TABLE", *(f"CREATE {kind}" for kind in _SCHEMA_OBJECTS)),
     Domain.USER: ("MONITOR", "MODIFY PROGRAMMATIC AUTHENTICATION METHODS"),
     Domain.ROLE: (),
     Domain.VOLUME: ("USAGE",),
@@ -119,16 +119,16 @@ def _read_privileges(cursor: Cursor) -> list[str]:
             words.append(cursor.word())
         names.append(" ".join(words))
         if not cursor.take_sign(","):
-            return ["ALL" if each == "ALL PRIVILEGES" else each for each in names]
+            return ["ALL" if name == "ALL PRIVILEGES" else name for name in names]
 
 
 def _valid(privileges: list[str], domain: Domain) -> list[str]:
     """Return the privileges, with ALL expanded. Raises SqlError if objects of the domain have no such privilege."""
     if privileges == ["ALL"]:
         return list(PRIVILEGES[domain])
-    for each in privileges:
-        if each not in (*PRIVILEGES[domain], OWNERSHIP):
-            raise syntax(f"Invalid object type '{domain.label}' for privilege '{each}'")
+    for privilege in privileges:
+        if privilege not in (*PRIVILEGES[domain], OWNERSHIP):
+            raise syntax(f"Invalid object type '{domain.label}' for privilege '{privilege}'")
     return privileges
 
 
@@ -145,7 +145,7 @@ def _read_domain(cursor: Cursor) -> Domain:
 def _read_scope(cursor: Cursor) -> Scope:
     of = next((domain for words, domain in _PLURALS.items() if cursor.take(*words.split())), None)
     if of is None:
-        raise _unknown_type(cursor, [f"{each}S" for each in _SCHEMA_OBJECTS])
+        raise _unknown_type(cursor, [f"{kind}S" for kind in _SCHEMA_OBJECTS])
     cursor.expect("IN")
     domain = _read_container_domain(cursor)
     return Scope(of, domain, cursor.name())
@@ -159,18 +159,18 @@ def _read_container_domain(cursor: Cursor) -> Domain:
 
 
 def _unknown_type(cursor: Cursor, others: list[str]) -> SqlError:
-    for each in others:
-        if cursor.at(*each.split()):
-            return not_simulated(f"grants on {each}")
+    for privilege in others:
+        if cursor.at(*privilege.split()):
+            return not_simulated(f"grants on {privilege}")
     return cursor.unexpected()
 
 
 def _read_grantee(change: Change, cursor: Cursor) -> Grantee:
     """Read the rest of the statement, so that a syntax error is reported even if the named objects don't exist."""
     cursor.expect("FROM" if change.revoking else "TO")
-    for other in ("USER", "SHARE", "DATABASE", "APPLICATION"):
-        if cursor.at(other):
-            raise not_simulated(f"privileges of a {other}")
+    for scope in ("USER", "SHARE", "DATABASE", "APPLICATION"):
+        if cursor.at(scope):
+            raise not_simulated(f"privileges of a {scope}")
     cursor.take("ROLE")
     name, option, current = cursor.name(), False, ""
     if change.revoking:
@@ -195,10 +195,10 @@ def _apply(change: Change, on: SnowflakeObject, privileges: list[str], to: str, 
         if not _may_grant(session, privilege, on):
             raise denied(on.domain.value, on.name)
     for privilege in privileges:
-        same = [each for each in account.grants if (each.privilege, each.on, each.to) == (privilege, on.key, to)]
+        same = [grant for grant in account.grants if (grant.privilege, grant.on, grant.to) == (privilege, on.key, to)]
         if same and not change.revoking and (same[0].option or not option):
             continue
-        account.grants = [each for each in account.grants if each not in same]
+        account.grants = [grant for grant in account.grants if grant not in same]
         if not change.revoking:
             account.grants.append(Grant(privilege, on.key, to, option, session.role, account.clock.now()))
 
@@ -218,8 +218,8 @@ def _change_all(change: Change, cursor: Cursor) -> Result:
     container = session.resolve(scope.domain, scope.name, granting=True)
     privileges = _valid(change.privileges, scope.of)
     contents = list(session.account.contents(container.name, scope.of))
-    for each in contents:
-        _apply(change, each, privileges, to, option=grantee.option)
+    for object_ in contents:
+        _apply(change, object_, privileges, to, option=grantee.option)
     return status(f"Statement executed successfully. {len(contents)} objects affected.")
 
 
@@ -233,7 +233,7 @@ def _change_future(change: Change, cursor: Cursor) -> Result:
         raise denied(container.domain.value, container.name)
     for privilege in _valid(change.privileges, scope.of):
         same = (privilege, scope.of, container.key, to)
-        account.future = [each for each in account.future if (each.privilege, each.domain, each.container, each.to) != same]
+        account.future = [grant for grant in account.future if (grant.privilege, grant.domain, grant.container, grant.to) != same]
         if not change.revoking:
             account.future.append(FutureGrant(*same, grantee.option, account.clock.now()))
     return status()
@@ -245,7 +245,7 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
     session, account = change.session, change.session.account
     if not session.manages_grants:
         session.require(OWNERSHIP, on)
-    dependent = [each for each in account.grants if each.on == on.key]
+    dependent = [grant for grant in account.grants if grant.on == on.key]
     if dependent and not grantee.current:
         raise SqlError(
             "003036",
@@ -254,9 +254,9 @@ def _change_owner(change: Change, grantee: Grantee, on: SnowflakeObject, to: str
             f"'{'.'.join(on.name)}' to role '{dependent[0].to}' exists. It must be revoked first.",
         )
     account.grants = [
-        attrs.evolve(each, by=to) if each.on == on.key else each
-        for each in account.grants
-        if grantee.current == "COPY" or each.on != on.key
+        attrs.evolve(grant, by=to) if grant.on == on.key else grant
+        for grant in account.grants
+        if grantee.current == "COPY" or grant.on != on.key
     ]
     on.owner = to
     return status()
@@ -280,9 +280,9 @@ def _change_membership(session: Session, cursor: Cursor, *, revoking: bool) -> R
     if domain is Domain.ROLE and not revoking and name[0] in inherited(account, [role.label]):
         raise SqlError("003013", "42501", f"Cannot grant role {role.label} to {name[0]}: it would make a cycle of roles.")
     member = Key(domain, name)
-    same = [each for each in account.memberships if (each.role, each.to) == (role.label, member)]
+    same = [membership for membership in account.memberships if (membership.role, membership.to) == (role.label, member)]
     if revoking:
-        account.memberships = [each for each in account.memberships if each not in same]
+        account.memberships = [membership for membership in account.memberships if membership not in same]
     elif not same:
         account.memberships.append(Membership(role.label, member, session.role, account.clock.now()))
     return status()
@@ -294,17 +294,17 @@ def show_grants(session: Session, cursor: Cursor) -> Result:
     if cursor.take("OF"):
         cursor.expect("ROLE")
         role = _read_role(session, cursor)
-        return _memberships(session, lambda each: each.role == role.label)
+        return _memberships(session, lambda membership: membership.role == role.label)
     if cursor.take("TO", "USER"):
         user = session.resolve(Domain.USER, cursor.name())
         cursor.end()
-        return _memberships(session, lambda each: each.to == user.key)
+        return _memberships(session, lambda membership: membership.to == user.key)
     if cursor.take("TO", "ROLE"):
         return _show_to(session, _read_role(session, cursor))
     if cursor.at("TO"):
         raise not_simulated("SHOW GRANTS TO anything but a role or user")
     cursor.end()
-    return _memberships(session, lambda each: each.to == session.user.key)
+    return _memberships(session, lambda membership: membership.to == session.user.key)
 
 
 def _read_role(session: Session, cursor: Cursor) -> Role:
@@ -318,18 +318,18 @@ def _show_on(session: Session, cursor: Cursor) -> Result:
     on = session.account.root if domain is Domain.ACCOUNT else session.resolve(domain, cursor.name(), granting=True)
     cursor.end()
     owned = [_ownership(on)] if on.owner else []
-    return _grants(owned + [each for each in session.account.grants if each.on == on.key])
+    return _grants(owned + [grant for grant in session.account.grants if grant.on == on.key])
 
 
 def _show_to(session: Session, role: Role) -> Result:
     account = session.account
     objects = account.all(SnowflakeObject)
-    owned = [_ownership(each) for each in objects if each.owner == role.label and each.domain is not Domain.ACCOUNT]
-    granted = [each for each in account.grants if each.to == role.label]
+    owned = [_ownership(object_) for object_ in objects if object_.owner == role.label and object_.domain is not Domain.ACCOUNT]
+    granted = [grant for grant in account.grants if grant.to == role.label]
     roles = [
-        Grant("USAGE", Key(Domain.ROLE, (each.role,)), role.label, False, each.by, each.created)
-        for each in account.memberships
-        if each.to == role.key
+        Grant("USAGE", Key(Domain.ROLE, (membership.role,)), role.label, False, membership.by, membership.created)
+        for membership in account.memberships
+        if membership.to == role.key
     ]
     return _grants(owned + granted + roles)
 
@@ -341,26 +341,26 @@ def _ownership(owned: SnowflakeObject) -> Grant:
 def _grants(grants: Iterable[Grant]) -> Result:
     rows = (
         (
-            each.created,
-            each.privilege,
-            each.on.domain.label,
-            sql_name(each.on.name),
+            grant.created,
+            grant.privilege,
+            grant.on.domain.label,
+            sql_name(grant.on.name),
             "ROLE",
-            each.to,
-            each.option,
-            each.by,
-            "ROLE" if each.by else "",
+            grant.to,
+            grant.option,
+            grant.by,
+            "ROLE" if grant.by else "",
         )
-        for each in grants
+        for grant in grants
     )
     return table(_GRANT_COLUMNS, rows)
 
 
 def _memberships(session: Session, wanted: Callable[[Membership], bool]) -> Result:
     rows = (
-        (each.created, each.role, each.to.domain.value, each.to.name[0], each.by)
-        for each in session.account.memberships
-        if wanted(each)
+        (membership.created, membership.role, membership.to.domain.value, membership.to.name[0], membership.by)
+        for membership in session.account.memberships
+        if wanted(membership)
     )
     return table(_MEMBERSHIP_COLUMNS, rows)
 
@@ -368,27 +368,27 @@ def _memberships(session: Session, wanted: Callable[[Membership], bool]) -> Resu
 def show_future_grants(session: Session, cursor: Cursor) -> Result:
     if cursor.take("TO", "ROLE"):
         role = _read_role(session, cursor)
-        return _future_grants(each for each in session.account.future if each.to == role.label)
+        return _future_grants(grant for grant in session.account.future if grant.to == role.label)
     cursor.expect("IN")
     domain = _read_container_domain(cursor)
     container = session.resolve(domain, cursor.name())
     cursor.end()
     if not session.manages_grants and not session.has(OWNERSHIP, container):
         raise denied(domain.value, container.name)
-    return _future_grants(each for each in session.account.future if each.container == container.key)
+    return _future_grants(grant for grant in session.account.future if grant.container == container.key)
 
 
 def _future_grants(grants: Iterable[FutureGrant]) -> Result:
     rows = (
         (
-            each.created,
-            each.privilege,
-            each.domain.label,
-            f"{sql_name(each.container.name)}.<{each.domain.label}>",
+            grant.created,
+            grant.privilege,
+            grant.domain.label,
+            f"{sql_name(grant.container.name)}.<{grant.domain.label}>",
             "ROLE",
-            each.to,
-            each.option,
+            grant.to,
+            grant.option,
         )
-        for each in grants
+        for grant in grants
     )
     return table(_FUTURE_COLUMNS, rows)

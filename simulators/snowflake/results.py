@@ -75,7 +75,7 @@ def table(names: str, rows: Iterable[Sequence[Any]]) -> Result:
 
 def records(names: str, rows: Iterable[dict[str, Any]]) -> Result:
     """Return a result whose rows may have values for some of the columns only. The others are empty strings."""
-    return table(names, ([each.get(name, "") for name in names.split()] for each in rows))
+    return table(names, ([row.get(name, "") for name in names.split()] for row in rows))
 
 
 def _cell(value: Any) -> str | None:
@@ -96,8 +96,8 @@ def format_time(moment: float) -> str:
 
 def from_arrow(answer: Any) -> Result:
     """Convert an Arrow table to a result."""
-    rows = zip(*(each.to_pylist() for each in answer.columns), strict=True)
-    return Result(tuple(_column(each) for each in answer.schema), [[_text(value) for value in row] for row in rows])
+    rows = zip(*(column.to_pylist() for column in answer.columns), strict=True)
+    return Result(tuple(_column(field) for field in answer.schema), [[_text(value) for value in row] for row in rows])
 
 
 def _column(field: Any) -> Column:
@@ -141,11 +141,11 @@ def _json_value(value: Any) -> Any:
     """Convert the value to JSON types. Arrow returns a map as a list of pairs."""
     match value:
         case dict():
-            return {str(name): _json_value(each) for name, each in value.items()}
+            return {str(name): _json_value(item) for name, item in value.items()}
         case [tuple(), *_]:
-            return {str(name): _json_value(each) for name, each in value}
+            return {str(name): _json_value(item) for name, item in value}
         case list():
-            return [_json_value(each) for each in value]
+            return [_json_value(item) for item in value]
         case bytes():
             return value.hex().upper()
         case None | bool() | int() | float() | str():

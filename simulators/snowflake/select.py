@@ -40,7 +40,7 @@ def run(session: Session, text: str, bindings: dict[str, Any]) -> Result:
 
 def _parse(text: str) -> exp.Query:
     try:
-        trees = [each for each in sqlglot.parse(text, dialect=_DIALECT) if each is not None]
+        trees = [tree for tree in sqlglot.parse(text, dialect=_DIALECT) if tree is not None]
     except (ParseError, TokenError) as error:
         raise syntax(f"syntax error: {str(error).splitlines()[0]}") from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
@@ -50,23 +50,23 @@ def _parse(text: str) -> exp.Query:
 
 def _bind(tree: exp.Query, bindings: dict[str, Any]) -> None:
     """Replace each placeholder ? with the value bound to its number, which starts at 1."""
-    for number, each in enumerate(list(tree.find_all(exp.Placeholder)), 1):
+    for number, placeholder in enumerate(list(tree.find_all(exp.Placeholder)), 1):
         given = bindings.get(str(number))
         if given is None:
             raise SqlError("002049", "42601", f"{COMPILATION}Bind variable ? not set.")
         value = given["value"]
         if value is None:
-            each.replace(exp.Null())
+            placeholder.replace(exp.Null())
         elif given["type"] in ("FIXED", "REAL"):
-            each.replace(exp.Literal.number(value))
+            placeholder.replace(exp.Literal.number(value))
         else:
-            each.replace(exp.Literal.string(value))
+            placeholder.replace(exp.Literal.string(value))
 
 
 def _name_columns(tree: exp.Query) -> None:
     """Give each expression without an alias its SQL text as an alias."""
     for select in tree.find_all(exp.Select):
-        select.set("expressions", [_named(each) for each in select.expressions])
+        select.set("expressions", [_named(projection) for projection in select.expressions])
 
 
 def _named(projection: exp.Expr) -> exp.Expr:
@@ -81,7 +81,7 @@ def _replace_session_functions(session: Session, tree: exp.Query) -> None:
         name = _SESSION_FUNCTION.fullmatch(node.sql(dialect=_DIALECT))
         if name is None or (isinstance(node, exp.Column) and name[1].upper() not in functions.FUNCTIONS):
             continue
-        arguments = [each.name for each in node.args.get("expressions") or [] if isinstance(each, exp.Literal)]
+        arguments = [argument.name for argument in node.args.get("expressions") or [] if isinstance(argument, exp.Literal)]
         value = functions.call(session, name[1].upper(), arguments)
         node.replace(exp.Null() if value is None else exp.Literal.string(value))
 
@@ -90,12 +90,12 @@ def _literals(tree: exp.Query) -> Result | None:
     """Return the result of a query that selects only literals, which DuckDB needn't run; None for other queries."""
     projections = tree.expressions if isinstance(tree, exp.Select) else []
     clauses = {name for name, value in tree.args.items() if value} - {"expressions", "kind"}
-    values = [each.unalias() for each in projections]
-    if clauses or not values or not all(isinstance(each, exp.Literal | exp.Null) for each in values):
+    values = [projection.unalias() for projection in projections]
+    if clauses or not values or not all(isinstance(value, exp.Literal | exp.Null) for value in values):
         return None
-    names = [_part(each.args["alias"]) for each in projections]
+    names = [_part(projection.args["alias"]) for projection in projections]
     columns = tuple(_literal_column(name, value) for name, value in zip(names, values, strict=True))
-    return Result(columns, [[each.name if isinstance(each, exp.Literal) else None for each in values]])
+    return Result(columns, [[value.name if isinstance(value, exp.Literal) else None for value in values]])
 
 
 def _literal_column(name: str, value: exp.Expr) -> Column:
@@ -107,11 +107,11 @@ def _literal_column(name: str, value: exp.Expr) -> Column:
 def _replace_tables(session: Session, tree: exp.Query) -> dict[str, IcebergTable]:
     """Replace the names of tables with short ones, and return the tables by short name."""
     tables: dict[str, IcebergTable] = {}
-    common = {_part(each.args["alias"].this) for each in tree.find_all(exp.CTE)}
+    common = {_part(expression.args["alias"].this) for expression in tree.find_all(exp.CTE)}
     for node in list(tree.find_all(exp.Table)):
         if not isinstance(node.this, exp.Identifier) or node.args.get("when") or node.args.get("joins"):
             raise not_simulated(f"reading from {node.sql(dialect=_DIALECT)}")
-        name = tuple(_part(each) for each in node.parts)
+        name = tuple(_part(part) for part in node.parts)
         if len(name) == 1 and name[0] in common:
             continue
         short = f"table {len(tables)}"
@@ -140,7 +140,7 @@ def _readable(session: Session, name: Name) -> IcebergTable:
 
 def _qualify(tree: exp.Query, tables: dict[str, IcebergTable]) -> None:
     """Qualify the columns with their tables. Raises SqlError 000904 for a column that doesn't exist."""
-    known = {short: {each.name: each.sql_type for each in columns_of(table)} for short, table in tables.items()}
+    known = {short: {column.name: column.sql_type for column in columns_of(table)} for short, table in tables.items()}
     linked = {name.lower(): name for short, table in tables.items() if table.linked for name in known[short]}
     for column in tree.find_all(exp.Column):
         column.set("db", None)
@@ -164,7 +164,7 @@ def _unresolved(message: str) -> SqlError:
 def _execute(account: Account, tree: exp.Query, tables: dict[str, IcebergTable]) -> Result:
     with duckdb.connect(config={"threads": 1, "enable_external_access": False}) as engine:
         for short, table in tables.items():
-            engine.register(short, read_rows(account, table).rename_columns([each.name for each in columns_of(table)]))
+            engine.register(short, read_rows(account, table).rename_columns([column.name for column in columns_of(table)]))
         try:
             answer = engine.execute(tree.sql(dialect="duckdb")).to_arrow_table()
         except duckdb.Error as error:

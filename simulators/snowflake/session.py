@@ -36,7 +36,7 @@ class Session:
         """Return whether a role has the privilege by ownership or by a grant. With `primary`, secondary roles don't count."""
         roles = inherited(self.account, [self.role]) if primary else self.roles
         return on.owner in roles or any(
-            each.on == on.key and each.privilege == privilege and each.to in roles for each in self.account.grants
+            grant.on == on.key and grant.privilege == privilege and grant.to in roles for grant in self.account.grants
         )
 
     def may_grant(self, privilege: str, on: SnowflakeObject) -> bool:
@@ -45,8 +45,8 @@ class Session:
             self.manages_grants
             or on.owner in roles
             or any(
-                each.option and each.on == on.key and each.privilege == privilege and each.to in roles
-                for each in self.account.grants
+                grant.option and grant.on == on.key and grant.privilege == privilege and grant.to in roles
+                for grant in self.account.grants
             )
         )
 
@@ -74,7 +74,7 @@ class Session:
 
     def require_any(self, privileges: Iterable[str], on: SnowflakeObject) -> None:
         *others, last = privileges
-        if not any(self.has(each, on) for each in others):
+        if not any(self.has(privilege, on) for privilege in others):
             self.require(last, on)
 
     def full_name(self, domain: Domain, name: Name) -> Name:
@@ -114,11 +114,11 @@ class Session:
     def container(self, domain: Domain, name: Name, *, granting: bool = False) -> SnowflakeObject:
         """Return the container of the object with this name: the account, a database or a schema. Raises SqlError 002003."""
         container: SnowflakeObject = self.account.root
-        for depth, each in enumerate((Domain.DATABASE, Domain.SCHEMA)[: domain.depth - 1], 1):
-            outer: SnowflakeObject | None = self.account.lookup(each, name[:depth])
+        for depth, container_domain in enumerate((Domain.DATABASE, Domain.SCHEMA)[: domain.depth - 1], 1):
+            outer: SnowflakeObject | None = self.account.lookup(container_domain, name[:depth])
             visible = granting and self.manages_grants
             if outer is None or not (visible or any(self.has(privilege, outer) for privilege in _TRAVERSE)):
-                raise missing(each.value, name[:depth])
+                raise missing(container_domain.value, name[:depth])
             container = outer
         return container
 
@@ -145,9 +145,10 @@ def inherited(account: Account, roles: Iterable[str]) -> set[str]:
         if role not in result or role == PUBLIC:
             result.add(role)
             key = Key(Domain.ROLE, (role,))
-            left += [each.role for each in account.memberships if each.to == key and each.role not in result]
+            memberships = [membership for membership in account.memberships if membership.to == key]
+            left += [membership.role for membership in memberships if membership.role not in result]
     return result
 
 
 def granted_to(account: Account, user: User) -> list[str]:
-    return [each.role for each in account.memberships if each.to == user.key]
+    return [membership.role for membership in account.memberships if membership.to == user.key]

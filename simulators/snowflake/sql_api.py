@@ -61,7 +61,7 @@ class Sent:
             timeout, count = float(body.get("timeout") or _MAX_SECONDS), int(parameters.get("MULTI_STATEMENT_COUNT", 1))
         except (TypeError, ValueError):
             raise CallRefused(400, "391910", "timeout and MULTI_STATEMENT_COUNT must be numbers.") from None
-        if not all(isinstance(each, str) for each in names.values()):
+        if not all(isinstance(name, str) for name in names.values()):
             raise CallRefused(400, "391910", "role, warehouse, database and schema must be text.")
         return cls(
             text=body["statement"],
@@ -77,7 +77,9 @@ class Sent:
 
 
 def _are_bindings(given: Any) -> bool:
-    return isinstance(given, dict) and all(isinstance(each, dict) and {"type", "value"} <= each.keys() for each in given.values())
+    if not isinstance(given, dict):
+        return False
+    return all(isinstance(binding, dict) and {"type", "value"} <= binding.keys() for binding in given.values())
 
 
 # --- statements
@@ -239,7 +241,7 @@ def _metadata(result: Result, parts: list[list[Row]]) -> dict[str, Any]:
     return {
         "numRows": sum(len(part) for part in parts),
         "format": "jsonv2",
-        "rowType": [each.document() for each in result.columns],
+        "rowType": [column.document() for column in result.columns],
         "partitionInfo": [{"rowCount": len(part), "uncompressedSize": len(json.dumps(part))} for part in parts],
     }
 

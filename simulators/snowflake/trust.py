@@ -79,7 +79,7 @@ def verify_volume(account: Account, volume: Volume) -> dict[str, Any]:
         else:
             region = account.lake.root.region
             results |= _try_location(access, location, writes=volume.allow_writes)
-    failed = [each for each in results.values() if each not in (_PASSED, _SKIPPED)]
+    failed = [result for result in results.values() if result not in (_PASSED, _SKIPPED)]
     identity = f"STORAGE_AWS_IAM_USER_ARN: {user_arn(account)}; STORAGE_AWS_EXTERNAL_ID: {location.external_id}"
     return {
         "success": not failed,
@@ -138,7 +138,7 @@ def namespaces(account: Account, integration: Integration) -> list[str]:
     iceberg_config(access, integration.catalog_name)
     paginator = access.client("glue").get_paginator("get_databases")
     pages = refused(lambda: list(paginator.paginate()))
-    return [each["Name"] for page in pages for each in page["DatabaseList"]]
+    return [database["Name"] for page in pages for database in page["DatabaseList"]]
 
 
 def iceberg_tables(account: Account, integration: Integration, namespace: str) -> list[str]:
@@ -146,10 +146,10 @@ def iceberg_tables(account: Account, integration: Integration, namespace: str) -
     paginator = assume_for_integration(account, integration).client("glue").get_paginator("get_tables")
     pages = refused(lambda: list(paginator.paginate(DatabaseName=namespace)))
     return [
-        each["Name"]
+        table["Name"]
         for page in pages
-        for each in page["TableList"]
-        if str(each.get("Parameters", {}).get("table_type", "")).upper() == "ICEBERG"
+        for table in page["TableList"]
+        if str(table.get("Parameters", {}).get("table_type", "")).upper() == "ICEBERG"
     ]
 
 

@@ -176,15 +176,15 @@ class FlinkRun:
         schema = self.database.schema(name)
         if schema is None:
             raise SqlError(f"Table '{name}' has no schema")
-        messages = sorted(self.sources[name].messages, key=lambda each: (each.timestamp, each.partition, each.offset))
+        messages = sorted(self.sources[name].messages, key=lambda message: (message.timestamp, message.partition, message.offset))
         until = self._until(messages[-1].timestamp) if messages else 0
         reader = Reader(self.database.registry.schemas, schema, upserts=False)
         with file.open("w") as out:
-            for each in reader.read(name, (each for each in messages if each.timestamp < until)):
-                if isinstance(each, BadRecord):
-                    raise SqlError(f"Failed to deserialize a record of '{name}': {each.problem}")
-                time = datetime.fromtimestamp(each.timestamp / 1000, UTC)
-                out.write(as_json({**(each.value or {}), "$rowtime": time}) + "\n")
+            for record in reader.read(name, (message for message in messages if message.timestamp < until)):
+                if isinstance(record, BadRecord):
+                    raise SqlError(f"Failed to deserialize a record of '{name}': {record.problem}")
+                time = datetime.fromtimestamp(record.timestamp / 1000, UTC)
+                out.write(as_json({**(record.value or {}), "$rowtime": time}) + "\n")
 
     def _until(self, newest: int) -> int:
         """Return the timestamp in milliseconds before which records are read.
@@ -199,9 +199,9 @@ class FlinkRun:
     def _emit(self, lines: list[str]) -> None:
         new = Counter(lines) - self._emitted
         self._emitted += new
-        rows = [json.loads(each) for each in lines if _take(new, each)]
+        rows = [json.loads(line) for line in lines if _take(new, line)]
         if self.parsed.form is Form.SELECT:
-            names = [each["name"] for each in self.columns]
+            names = [column["name"] for column in self.columns]
             self.rows += [[None if row.get(name) is None else str(row[name]) for name in names] for row in rows]
         elif rows:
             self._append(rows)
@@ -218,7 +218,7 @@ class FlinkRun:
             raise SqlError(f"Table '{table}' is gone")
         parsed, now = fastavro.parse_schema(schema), int(self.database.clock.now() * 1000)
         for row in rows:
-            values = [row.get(each["name"]) for each in self.columns]
+            values = [row.get(column["name"]) for column in self.columns]
             fields = zip(schema["fields"], values, strict=True)
             record = {field["name"]: from_json(value, field["type"]) for field, value in fields}
             encoded = io.BytesIO()

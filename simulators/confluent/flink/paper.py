@@ -48,14 +48,14 @@ class PaperEngine:
         tables: dict[str, object] = {name: _columns(database.schema(name)) for name in database.readable}
         try:
             query: Any = sqlglot.parse_one(_WINDOW.sub(_FLAT, parsed.query).replace("$rowtime", _ROWTIME), dialect="spark")
-            known = tables.keys() | {each.alias for each in query.find_all(exp.CTE)}
-            for each in query.find_all(exp.Table):
-                if each.name not in known:
-                    raise SqlError(f"SQL validation failed. Object '{each.name}' not found")
+            known = tables.keys() | {expression.alias for expression in query.find_all(exp.CTE)}
+            for table in query.find_all(exp.Table):
+                if table.name not in known:
+                    raise SqlError(f"SQL validation failed. Object '{table.name}' not found")
             qualified: Any = qualify(query, schema=tables, dialect="spark", validate_qualify_columns=True)
         except SqlglotError as error:
             raise SqlError(f"SQL validation failed. {str(error).splitlines()[0]}") from None
-        names = [each.alias_or_name.replace(_ROWTIME, "$rowtime") for each in qualified.selects]
+        names = [column.alias_or_name.replace(_ROWTIME, "$rowtime") for column in qualified.selects]
         return PaperPlan([{"name": name, "type": _TEXT} for name in names])
 
     def start(self, parsed: ParsedStatement, database: Database, *, bounded: bool) -> PaperRun:
@@ -64,5 +64,5 @@ class PaperEngine:
 
 def _columns(schema: dict[str, Any] | None) -> dict[str, object]:
     """Return the columns of a topic, with `$rowtime`. Without a schema, they are `key` and `val`."""
-    names = [each["name"] for each in schema["fields"]] if schema else ["key", "val"]
+    names = [field["name"] for field in schema["fields"]] if schema else ["key", "val"]
     return dict.fromkeys([_ROWTIME, *names], "string")

@@ -56,7 +56,7 @@ def parse(statement: str) -> ParsedStatement:
             keys, buckets = _distribution(frame)
             return ParsedStatement(
                 Form[form],
-                tuple(each.strip().strip("`") for each in re.findall(_NAME, part.get("table") or "")),
+                tuple(part_name.strip().strip("`") for part_name in re.findall(_NAME, part.get("table") or "")),
                 (part.get("query") or "").strip(),
                 bool(part.get("lenient")),
                 _options(frame),
@@ -71,7 +71,7 @@ def _distribution(frame: str) -> tuple[tuple[str, ...], int]:
     matched = re.search(pattern, frame, re.IGNORECASE)
     if not matched:
         return (), 0
-    return tuple(each.strip(" `") for each in (matched["keys"] or "").split(",") if each.strip()), int(matched["buckets"])
+    return tuple(key.strip(" `") for key in (matched["keys"] or "").split(",") if key.strip()), int(matched["buckets"])
 
 
 def _options(frame: str) -> dict[str, str]:

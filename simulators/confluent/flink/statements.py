@@ -104,7 +104,11 @@ def _require_assignable(call: Call, principal: str) -> None:
 
 def list_statements(call: Call) -> Answer:
     environment, pool = _environment(call), call.query.get("spec.compute_pool_id")
-    statements = [each for each in call.org.statements.values() if each.environment == environment and pool in (None, each.pool)]
+    statements = [
+        statement
+        for statement in call.org.statements.values()
+        if statement.environment == environment and pool in (None, statement.pool)
+    ]
     answer = page(call, "sql/v1", "Statement", statements, document)
     metadata = {"self": f"{call.address}{call.path}"} | answer.body["metadata"]
     return Answer(200, answer.body | {"metadata": {name: value for name, value in metadata.items() if name != "total_size"}})

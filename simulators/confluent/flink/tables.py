@@ -27,7 +27,7 @@ def open_database(org: Organization, environment_id: str, properties: Mapping[st
     catalog, name = properties.get("sql.current-catalog", ""), properties.get("sql.current-database", "")
     if catalog not in (environment.id, environment.name):
         raise SqlError(f"A catalog with name or id '{catalog}' cannot be resolved")
-    clusters = [each for each in org.clusters_of(environment_id) if name in (each.id, each.name)]
+    clusters = [cluster for cluster in org.clusters_of(environment_id) if name in (cluster.id, cluster.name)]
     registry = org.registry_of(environment_id)
     if len(clusters) != 1 or registry is None:
         raise SqlError(f"A database with name or id '{name}' cannot be resolved in the catalog '{catalog}'")

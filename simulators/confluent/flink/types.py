@@ -51,13 +51,13 @@ class UnknownType(Exception):
 
 def columns(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (name, Flink type) of each field of a topic's value schema. Raises UnknownType."""
-    return [(each["name"], flink_type(each["type"])) for each in schema["fields"]]
+    return [(field["name"], flink_type(field["type"])) for field in schema["fields"]]
 
 
 def flink_type(avro: Any) -> str:
     """Return the Flink type of an Avro type. Raises UnknownType, also for a union of several types besides null."""
     if isinstance(avro, list):
-        inner = [each for each in avro if each != "null"]
+        inner = [branch for branch in avro if branch != "null"]
         if len(inner) != 1:
             raise UnknownType(f"a union of {len(inner)} types")
         return flink_type(inner[0]).removesuffix(" NOT NULL") if "null" in avro else flink_type(inner[0])
@@ -96,10 +96,10 @@ def avro_schema(name: str, described: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _record(name: str, described: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     fields = []
-    for each in described:
-        avro = _avro(each[kind], f"{name}_{each['name']}")
+    for field in described:
+        avro = _avro(field[kind], f"{name}_{field['name']}")
         nullable = {"default": None} if isinstance(avro, list) else {}
-        fields.append({"name": each["name"], "type": avro} | nullable)
+        fields.append({"name": field["name"], "type": avro} | nullable)
     return {"type": "record", "name": name, "fields": fields}
 
 
@@ -144,7 +144,7 @@ def _text(value: Any) -> Any:
 def from_json(value: Any, avro: Any) -> Any:
     """Return the value for fastavro that Flink wrote as JSON. `avro` is its type."""
     if isinstance(avro, list):
-        return None if value is None else from_json(value, next(each for each in avro if each != "null"))
+        return None if value is None else from_json(value, next(branch for branch in avro if branch != "null"))
     kind, logical = (avro, None) if isinstance(avro, str) else (avro["type"], avro.get("logicalType"))
     if not isinstance(kind, str):
         return from_json(value, kind)
@@ -156,11 +156,11 @@ def from_json(value: Any, avro: Any) -> Any:
 def _nested(value: Any, kind: str, avro: Any) -> Any:
     match kind:
         case "record":
-            return {each["name"]: from_json(value.get(each["name"]), each["type"]) for each in avro["fields"]}
+            return {field["name"]: from_json(value.get(field["name"]), field["type"]) for field in avro["fields"]}
         case "array":
-            return [from_json(each, avro["items"]) for each in value]
+            return [from_json(item, avro["items"]) for item in value]
         case "map":
-            return {name: from_json(each, avro["values"]) for name, each in value.items()}
+            return {name: from_json(item, avro["values"]) for name, item in value.items()}
     return value
 
 

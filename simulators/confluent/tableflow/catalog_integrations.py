@@ -38,7 +38,7 @@ class CatalogIntegrations(Kind[CatalogIntegration]):
             return
         org = call.org
         require_integration(call, values["integration"], values["environment"], _PROVIDER)
-        if any(each.cluster == values["cluster"] for each in org.catalog_integrations.values()):
+        if any(integration.cluster == values["cluster"] for integration in org.catalog_integrations.values()):
             raise conflict("The cluster has a catalog integration of this kind")
         provider, region = org.provider_integrations[values["integration"]], org.clusters[values["cluster"]].region
         if org.lake:

@@ -51,7 +51,7 @@ def glue(access: Access, database: str) -> None:
     table = {"DatabaseName": database, "Name": name}
     versions = {"DatabaseName": database, "TableName": name}
     creation = {"DatabaseName": database, "TableInput": {"Name": name}}
-    for action, call, given in (
+    for action, call, parameters in (
         ("glue:GetDatabases", client.get_databases, {}),
         ("glue:CreateDatabase", client.create_database, {"DatabaseInput": {"Name": database}}),
         ("glue:GetDatabase", client.get_database, {"Name": database}),
@@ -65,7 +65,7 @@ def glue(access: Access, database: str) -> None:
         ("glue:DeleteTable", client.delete_table, table),
     ):
         try:
-            require_allowed(action, call, **given)
+            require_allowed(action, call, **parameters)
         except LakeRefused:
             _clean_up(client, table)
             raise

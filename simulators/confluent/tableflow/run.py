@@ -130,14 +130,14 @@ def _commit(org: Organization, topic: TableflowTopic, lake: Lake) -> None:
 def _accepted(org: Organization, topic: TableflowTopic, read: Iterable[Record | BadRecord]) -> list[Record]:
     """Return the good records, and handle bad ones as the topic's error_handling says. Raises RecordError if it is SUSPEND."""
     handling, records = topic.config["error_handling"], []
-    for each in read:
-        if isinstance(each, Record):
-            records.append(each)
+    for record in read:
+        if isinstance(record, Record):
+            records.append(record)
         elif handling["mode"] == "SUSPEND":
-            position = f"partition {each.message.partition}, offset {each.message.offset}"
-            raise RecordError(f"topic {topic.id}, {position}: {each.problem}")
+            position = f"partition {record.message.partition}, offset {record.message.offset}"
+            raise RecordError(f"topic {topic.id}, {position}: {record.problem}")
         elif handling["mode"] == "LOG":
-            _log(org, topic, each, handling["target"])
+            _log(org, topic, record, handling["target"])
         else:
             topic.skipped.append(org.clock.now())
     return records

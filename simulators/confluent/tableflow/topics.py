@@ -150,7 +150,7 @@ def _formats(spec: Fields) -> None:
 def list_topics(call: Call) -> Answer:
     """List Tableflow topics. CloudClusterOperator may do this, but not change them (Confluent's page on roles for Tableflow)."""
     cluster = access.cluster_of_query(call, "describe")
-    topics = [each for each in call.org.tableflow_topics.values() if each.cluster == cluster.id]
+    topics = [topic for topic in call.org.tableflow_topics.values() if topic.cluster == cluster.id]
     return page(call, "tableflow/v1", "TableflowTopic", topics, document)
 
 

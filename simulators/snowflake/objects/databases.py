@@ -150,10 +150,10 @@ def _alter_link(cursor: Cursor, link: CatalogLink) -> None:
     """Run ALTER DATABASE … UPDATE LINKED_CATALOG. The cursor is after these words."""
     if cursor.take("ADD"):
         added = _read_namespaces(cursor, "TO")
-        link.allowed += [each for each in added if each not in link.allowed]
+        link.allowed += [namespace for namespace in added if namespace not in link.allowed]
     elif cursor.take("REMOVE"):
         removed = _read_namespaces(cursor, "FROM")
-        link.allowed = [each for each in link.allowed if each not in removed]
+        link.allowed = [namespace for namespace in link.allowed if namespace not in removed]
     else:
         cursor.expect("SET")
         options = Options("LINKED_CATALOG", cursor.options(), "SYNC_INTERVAL_SECONDS ALLOWED_WRITE_OPERATIONS")
@@ -178,7 +178,7 @@ def link_status(database: str, link: CatalogLink) -> dict[str, Any]:
     """Return the result of SYSTEM$CATALOG_LINK_STATUS."""
     failure = {"qualifiedEntityName": sql_name((database,)), "entityDomain": "DATABASE", "operation": "DISCOVER"}
     return {
-        "failureDetails": [failure | {"errorMessage": each} for each in link.failures],
+        "failureDetails": [failure | {"errorMessage": failure_text} for failure_text in link.failures],
         "executionState": iceberg.RUNNING,
         "lastLinkAttemptStartTime": format_time(link.attempted) if link.attempted else None,
     }

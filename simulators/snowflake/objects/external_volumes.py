@@ -28,9 +28,12 @@ _LOCATION_NOT_SIMULATED: Final = (
 def require_unused(account: Account, existing: Volume | Integration, words: str) -> None:
     """Raise SqlError if an Iceberg table or a catalog-linked database uses the volume or integration."""
     name = existing.name
-    tables = [each for each in account.all(IcebergTable) if name in (each.volume, each.catalog) and not each.linked]
-    linked = [each for each in account.all(Database) if each.link and name in (each.link.volume, each.link.catalog)]
-    users = [f"Iceberg table {sql_name(each.name)}" for each in tables] + [f"database {sql_name(each.name)}" for each in linked]
+    tables = [table for table in account.all(IcebergTable) if name in (table.volume, table.catalog) and not table.linked]
+    linked = [
+        database for database in account.all(Database) if database.link and name in (database.link.volume, database.link.catalog)
+    ]
+    users = [f"Iceberg table {sql_name(table.name)}" for table in tables]
+    users += [f"database {sql_name(database.name)}" for database in linked]
     if users:
         raise in_use(words, name, users)
 
@@ -49,8 +52,8 @@ class ExternalVolumes(ObjectType[Volume]):
     def read_create(self, session: Session, options: Options) -> dict[str, Any]:
         options.require("STORAGE_LOCATIONS")
         given = options.each_inside("STORAGE_LOCATIONS", _LOCATION, _LOCATION_NOT_SIMULATED)
-        locations = [_read_location(session.account, each) for each in given]
-        if not locations or len({each.label for each in locations}) < len(locations):
+        locations = [_read_location(session.account, location) for location in given]
+        if not locations or len({location.label for location in locations}) < len(locations):
             raise invalid_value("STORAGE_LOCATIONS", "NAME")
         return self.read(session, options) | {"locations": locations}
 
@@ -67,7 +70,7 @@ class ExternalVolumes(ObjectType[Volume]):
             session.require("OWNERSHIP", altered)
             given = options.inside("STORAGE_LOCATION", _LOCATION, _LOCATION_NOT_SIMULATED)
             location = _read_location(session.account, given)
-            if location.label in [each.label for each in altered.locations]:
+            if location.label in [location.label for location in altered.locations]:
                 raise exists(location.label)
             altered.locations.append(location)
         else:
@@ -83,8 +86,8 @@ class ExternalVolumes(ObjectType[Volume]):
     def description(self, session: Session, described: Volume) -> Result:
         arn = trust.user_arn(session.account)
         locations = [
-            ("STORAGE_LOCATIONS", f"STORAGE_LOCATION_{number}", "String", json.dumps(_document(each, arn)), "")
-            for number, each in enumerate(described.locations, 1)
+            ("STORAGE_LOCATIONS", f"STORAGE_LOCATION_{number}", "String", json.dumps(_document(location, arn)), "")
+            for number, location in enumerate(described.locations, 1)
         ]
         rows = [
             ("", "ALLOW_WRITES", "Boolean", described.allow_writes, "true"),
@@ -118,7 +121,7 @@ def _read_location(account: Account, options: Options) -> Location:
 
 
 def _remove_location(volume: Volume, label: str) -> None:
-    location = next((each for each in volume.locations if each.label == label), None)
+    location = next((location for location in volume.locations if location.label == label), None)
     if location is None:
         raise missing("STORAGE LOCATION", label)
     if location is volume.locations[0]:

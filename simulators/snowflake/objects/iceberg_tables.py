@@ -113,4 +113,4 @@ class IcebergTables(ObjectType[IcebergTable]):
         session.require_any(("SELECT", "REFERENCES", "OWNERSHIP"), described)
         names = "name type kind null? default primary~key unique~key check expression comment policy~name privacy~domain"
         columns = iceberg.columns_of(described)
-        return table(names, ((each.name, each.sql_type, "COLUMN", "Y", None, "N", "N", *[None] * 5) for each in columns))
+        return table(names, ((column.name, column.sql_type, "COLUMN", "Y", None, "N", "N", *[None] * 5) for column in columns))

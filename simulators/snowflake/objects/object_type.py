@@ -113,7 +113,7 @@ class ObjectType(Generic[T]):
 
     def read(self, session: Session, options: Options) -> dict[str, Any]:
         """Return the attributes for the properties that CREATE and SET accept. Raises SqlError for invalid values."""
-        return {each.attribute: each.read(options, name) for name, each in self.properties.items() if name in options}
+        return {prop.attribute: prop.read(options, name) for name, prop in self.properties.items() if name in options}
 
     def build(self, session: Session, name: Name, fields: dict[str, Any]) -> T:
         """Return a new object. Raises SqlError if it refers to an object that the session may not use."""
@@ -215,7 +215,7 @@ class ObjectType(Generic[T]):
     # --- SHOW and DESCRIBE
 
     def show(self, session: Session, cursor: Cursor) -> Result:
-        rows = (self._row(session, each) for each in self._listed(session, cursor))
+        rows = (self._row(session, object_) for object_ in self._listed(session, cursor))
         return records(self.columns, rows)
 
     def _row(self, session: Session, shown: T) -> dict[str, Any]:
@@ -261,14 +261,14 @@ class ObjectType(Generic[T]):
             raise not_simulated("SHOW … LIMIT … FROM")
         cursor.end()
         listed = [
-            each
-            for each in session.account.all(self.model)
-            if pattern.fullmatch(each.label)
-            and each.name[: len(within)] == within
-            and each.label.startswith(prefix)
-            and session.sees(each)
+            object_
+            for object_ in session.account.all(self.model)
+            if pattern.fullmatch(object_.label)
+            and object_.name[: len(within)] == within
+            and object_.label.startswith(prefix)
+            and session.sees(object_)
         ]
-        return sorted(listed, key=lambda each: each.name)[:limit]
+        return sorted(listed, key=lambda object_: object_.name)[:limit]
 
 
 def _scope(session: Session, cursor: Cursor) -> Name:

@@ -33,20 +33,20 @@ class Roles(ObjectType[Role]):
         """Transfer what the role owns to the session's role. Raises SqlError if it is the session's own role."""
         if dropped.label == session.role:
             raise denied(self.words, dropped.name)
-        for each in session.account.all(SnowflakeObject):
-            if each.owner == dropped.label:
-                each.owner = session.role
+        for object_ in session.account.all(SnowflakeObject):
+            if object_.owner == dropped.label:
+                object_.owner = session.role
 
     def row(self, session: Session, shown: Role) -> dict[str, Any]:
         memberships = session.account.memberships
-        holders = [each.to.domain for each in memberships if each.role == shown.label]
+        holders = [membership.to.domain for membership in memberships if membership.role == shown.label]
         return {
             "is_default": "Y" if shown.label == session.user.default_role else "N",
             "is_current": "Y" if shown.label == session.role else "N",
             "is_inherited": "Y" if shown.label in inherited(session.account, [session.role]) - {session.role} else "N",
             "assigned_to_users": holders.count(Domain.USER),
             "granted_to_roles": holders.count(Domain.ROLE),
-            "granted_roles": sum(each.to == shown.key for each in memberships),
+            "granted_roles": sum(membership.to == shown.key for membership in memberships),
         }
 
     def describe(self, session: Session, cursor: Cursor) -> Result:
@@ -59,7 +59,7 @@ def _type(options: Options, name: str) -> str:
 
 
 def _secondary_roles(options: Options, name: str) -> bool:
-    roles = [each.upper() for each in options.strings(name)]
+    roles = [role.upper() for role in options.strings(name)]
     if roles not in ([], ["ALL"]):
         raise invalid_value(", ".join(roles), name)
     return bool(roles)

@@ -81,12 +81,12 @@ def _planned(environment: TableEnvironment, request: dict[str, Any]) -> dict[str
     table = environment.sql_query(request["query"])
     columns = list(table._j_table.getResolvedSchema().getColumns())
     if _ROWTIME not in request["query"]:  # a system column, which SELECT * omits
-        columns = [each for each in columns if each.getName() != _ROWTIME]
-    fields = ", ".join(f"{_quoted(each.getName())} {_type(each).asSerializableString()}" for each in columns)
+        columns = [column for column in columns if column.getName() != _ROWTIME]
+    fields = ", ".join(f"{_quoted(column.getName())} {_type(column).asSerializableString()}" for column in columns)
     folder = request.get("into", "/nowhere")
     environment.execute_sql(f"CREATE TEMPORARY TABLE {_quoted(_SINK)} ({fields}) WITH ({_FILES}, 'path' = 'file://{folder}')")
     environment.create_temporary_view(_QUERY, table)
-    chosen = ", ".join(_quoted(each.getName()) for each in columns)
+    chosen = ", ".join(_quoted(column.getName()) for column in columns)
     insert = f"INSERT INTO {_quoted(_SINK)} SELECT {chosen} FROM {_quoted(_QUERY)}"  # noqa: S608  (names, quoted)
     try:
         environment.explain_sql(insert)
@@ -94,7 +94,7 @@ def _planned(environment: TableEnvironment, request: dict[str, Any]) -> dict[str
             environment.execute_sql(insert).wait()
     finally:
         environment.drop_temporary_view(_QUERY)
-    return {"columns": [{"name": each.getName(), "type": _tree(_type(each))} for each in columns]}
+    return {"columns": [{"name": column.getName(), "type": _tree(_type(column))} for column in columns]}
 
 
 def _type(column: Any) -> Any:
