@@ -34,12 +34,12 @@ def findings(report: str) -> Iterator[str]:
     dependencies: list[dict[str, Any]] = json.loads(report)["dependencies"]
     if not dependencies:
         yield "no package was looked up"
-    for one in dependencies:
-        if "skip_reason" in one:
-            yield f"{one['name']}: not looked up: {one['skip_reason']}"
-        for vulnerability in one.get("vulns", []):
+    for dependency in dependencies:
+        if "skip_reason" in dependency:
+            yield f"{dependency['name']}: not looked up: {dependency['skip_reason']}"
+        for vulnerability in dependency.get("vulns", []):
             fixed = ", ".join(vulnerability.get("fix_versions", [])) or "none"
-            yield f"{one['name']} {one['version']}: {vulnerability['id']} (fixed in {fixed})"
+            yield f"{dependency['name']} {dependency['version']}: {vulnerability['id']} (fixed in {fixed})"
 
 
 def main(locks: Sequence[str] = LOCKS) -> int:

@@ -111,7 +111,7 @@ def catalogue() -> Mapping[str, Entry]:
     remedies = {row.code: row.remedy for row in rows()}
     parts = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return {
-        code: _entry(code, part, given, remedies) for part, entries in parts.items() for code, given in sorted(entries.items())
+        code: _entry(code, part, entry, remedies) for part, entries in parts.items() for code, entry in sorted(entries.items())
     }
 
 

@@ -86,7 +86,7 @@ class Bench:
         for shape in shapes:  # all of them before the first is measured: writing makes the machine busy
             lake.ensure(self.aws, shape)
         costs = [[self.cold_and_aws(shape) for shape in shapes] for _ in range(self.rounds)]
-        return {shape: _medians([each[number] for each in costs]) for number, shape in enumerate(shapes)}
+        return {shape: _medians([cost[number] for cost in costs]) for number, shape in enumerate(shapes)}
 
 
 def goal(bench: Bench) -> Measured:
@@ -117,14 +117,14 @@ def rows(bench: Bench) -> Measured:
     for shape in ROWS:
         lake.ensure(bench.aws, shape)
     rounds = {shape: [(bench.cold(shape), bench.phases(), bench.peer(shape)) for _ in range(bench.rounds)] for shape in ROWS}
-    pairs = {shape: [(ours, theirs) for ours, _, theirs in each] for shape, each in rounds.items()}
+    pairs = {shape: [(ours, theirs) for ours, _, theirs in costs_of] for shape, costs_of in rounds.items()}
     phases = {
-        shape: [statistics.median(of_run[name] for _, of_run, _ in each) for name in ("compute", "verify")]
-        for shape, each in rounds.items()
+        shape: [statistics.median(of_run[name] for _, of_run, _ in costs_of) for name in ("compute", "verify")]
+        for shape, costs_of in rounds.items()
     }
-    job = {shape: _median([ours for ours, _ in each]) for shape, each in pairs.items()}
-    peer = {shape: _median([theirs for _, theirs in each]) for shape, each in pairs.items()}
-    ratio = {shape: _ratio(each) for shape, each in pairs.items()}
+    job = {shape: _median([ours for ours, _ in pairs_of]) for shape, pairs_of in pairs.items()}
+    peer = {shape: _median([theirs for _, theirs in pairs_of]) for shape, pairs_of in pairs.items()}
+    ratio = {shape: _ratio(pairs_of) for shape, pairs_of in pairs.items()}
     small, _, large = ROWS
     million = (job[large].wall - job[small].wall) / (large.rows - small.rows) * 1e6
     return Measured(
@@ -175,7 +175,7 @@ def night(bench: Bench) -> Measured:
         day = morning - timedelta(days=1)
         sales_table.correct(table, NIGHTS, day, _NIGHT_ORDERS)
         pairs.append((run(morning, "nights"), run(morning, f"alone-{number}", "--first-day", str(day))))
-    usual, alone = _median([each for each, _ in pairs]), _median([each for _, each in pairs])
+    usual, alone = _median([seconds for seconds, _ in pairs]), _median([seconds for _, seconds in pairs])
     return Measured(
         [
             ["", *_COST],
@@ -233,12 +233,12 @@ def releases(bench: Bench) -> Measured:
         second = bench.cold(GOAL, environment, f"Glue {new.glue}", other)
         files.append(lake.data_sha256(f"{bench.stamp}/{bench.number}"))
         pairs.append((second, first))
-    costs = {old: _median([each for _, each in pairs]), new: _median([each for each, _ in pairs])}
-    names = {each: f"Glue {each.glue}: Spark {each.spark}, Iceberg {each.jars[0].version}" for each in costs}
+    costs = {old: _median([seconds for _, seconds in pairs]), new: _median([seconds for seconds, _ in pairs])}
+    names = {release: f"Glue {release.glue}: Spark {release.spark}, Iceberg {release.jars[0].version}" for release in costs}
     same = "The files are the same to the byte." if len(set(files)) == 1 else f"The files differ: {sorted(set(files))}."
     return Measured(
-        [["", *_COST], *([names[each], *_cells(cost)] for each, cost in costs.items())],
-        [(f"Glue {each.glue}", cost.wall) for each, cost in costs.items()],
+        [["", *_COST], *([names[release], *_cells(cost)] for release, cost in costs.items())],
+        [(f"Glue {release.glue}", cost.wall) for release, cost in costs.items()],
         "s",
         remarks=f"{new.glue} / {old.glue}, median of pairs: {_ratio(pairs):.2f} in wall time. {same}",
     )
@@ -272,7 +272,7 @@ def levers(bench: Bench) -> Measured:
             raise ValueError(f"{variable} has nothing like {pattern}")
         environments[name] = os.environ | {variable: after}
     rounds = [{name: bench.cold(GOAL, environments[name], name) for name in changes} for _ in range(bench.rounds)]
-    costs = {name: _median([each[name] for each in rounds]) for name in changes}
+    costs = {name: _median([round_[name] for round_ in rounds]) for name in changes}
     return Measured(
         [["setting", *_COST], *([name, *_cells(cost)] for name, cost in costs.items())],
         [(name, cost.cpu) for name, cost in costs.items()],
@@ -325,7 +325,7 @@ def _printed(what: str, cost: Cost) -> Cost:
 def _processor_seconds(pid: int) -> float:
     """Return the user and system time of a process and its children, including those that have ended."""
     process = psutil.Process(pid)
-    return float(sum(sum(each.cpu_times()[:4]) for each in [process, *process.children(recursive=True)]))
+    return float(sum(sum(running.cpu_times()[:4]) for running in [process, *process.children(recursive=True)]))
 
 
 def _median(costs: list[Cost]) -> Cost:

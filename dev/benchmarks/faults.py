@@ -36,14 +36,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def merged(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Merge campaigns that ran in parallel; together they took as long as the longest."""
-    runs = [one for document in documents for one in document["runs"]]
+    runs = [run for document in documents for run in document["runs"]]
     return faults.summarize(runs, max(document["seconds"] for document in documents))
 
 
 def page(document: Mapping[str, Any]) -> str:
     """Return the page of a campaign. Raises KeyError for a document that isn't one of a campaign."""
     hits = document["hits"]
-    rows = [row for one in document["runs"] for row in _rows(one)]
+    rows = [row for run in document["runs"] for row in _rows(run)]
     return "\n".join(
         (
             "# Deployments under faults",

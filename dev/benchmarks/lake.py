@@ -58,7 +58,7 @@ def empty_target() -> None:
 
 def data_sha256(prefix: str) -> str:
     """Return the hash of the one data file that a run published below the prefix, from its manifest."""
-    (file,) = [each for each in _document(prefix, "manifests")["files"] if each["role"] == "data"]
+    (file,) = [entry for entry in _document(prefix, "manifests")["files"] if entry["role"] == "data"]
     return str(file["sha256"])
 
 

@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     campaign = _campaign(file, given.seed, given.count, modules)
     tests, judged = Tests(campaign.seconds, until=time.monotonic() + given.minutes * 60), _judged()
     # Equivalent mutants are not tried again: none of their tests fails, so they take the longest.
-    undecided = [one for one in campaign.mutants if one.state != SURVIVED or (one.path, *one.lines) not in judged]
+    undecided = [mutant for mutant in campaign.mutants if mutant.state != SURVIVED or (mutant.path, *mutant.lines) not in judged]
     try:
         for line, mutant in sorted(itertools.product(range(given.line), undecided), key=_turn):
             if mutant.state in (WAITING, SURVIVED) and tests.try_on(mutant, line):
@@ -240,7 +240,7 @@ def _run_tests(selection: str, limit: int) -> None:
         import pytest  # noqa: PLC0415
 
         preloaded = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        files = [f"tests/{one}.py" for one in selection.split()]
+        files = [f"tests/{name}.py" for name in selection.split()]
         code = int(pytest.main(["-x", "-q", "-m", "not deep", "-p", "no:cacheprovider", *preloaded, *files]))
     except BaseException:
         traceback.print_exc()
@@ -264,14 +264,14 @@ def _copy_tree() -> None:
 
 
 def _stamp(selection: str) -> str:
-    texts = [(_TREE / f"tests/{one}.py").read_bytes() for one in selection.split()]
+    texts = [(_TREE / f"tests/{name}.py").read_bytes() for name in selection.split()]
     return hashlib.sha256(b"".join(texts)).hexdigest()[:12]
 
 
 def _judged() -> dict[tuple[str, str, str], str]:
     """Return why each change that no test can notice has no effect, by file and stripped lines before and after."""
     listed: list[dict[str, Any]] = tomllib.loads(EQUIVALENTS.read_text(encoding="utf-8")).get("equivalent", [])
-    return {(one["file"], one["before"].strip(), one["after"].strip()): one["why"] for one in listed}
+    return {(entry["file"], entry["before"].strip(), entry["after"].strip()): entry["why"] for entry in listed}
 
 
 def page(campaign: Campaign, command: str, judged: dict[tuple[str, str, str], str]) -> str:

@@ -151,7 +151,7 @@ def _replacements(node: Any, text: Callable[[ast.AST], str]) -> Iterator[tuple[s
         case ast.BoolOp():
             word = " and " if isinstance(node.op, ast.And) else " or "
             for left in node.values:
-                yield "drop clause", "(" + word.join(f"({text(one)})" for one in node.values if one is not left) + ")"
+                yield "drop clause", "(" + word.join(f"({text(clause)})" for clause in node.values if clause is not left) + ")"
         case ast.IfExp():
             yield "one branch", f"({text(node.body)})"
             yield "one branch", f"({text(node.orelse)})"

@@ -64,7 +64,7 @@ def keep(name: str, answer: Answer, order: list[str]) -> Path:
     RESULTS.mkdir(exist_ok=True)
     answers = cattrs.structure(json.loads(_KEPT.read_text()), dict[str, Answer]) if _KEPT.exists() else {}
     answers[name] = answer
-    shown = {each: answers[each] for each in order if each in answers}
+    shown = {question: answers[question] for question in order if question in answers}
     _KEPT.write_text(json.dumps(cattrs.unstructure(shown), indent=1) + "\n")
     (RESULTS / f"bench-{name}.svg").write_text(chart(answer.measured))
     PAGE.write_text(page(shown))

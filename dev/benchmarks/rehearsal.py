@@ -42,7 +42,7 @@ def page(document: Mapping[str, Any]) -> str:
         "",
         "What a rehearsal doesn't cover:",
         "",
-        *(f"- {each}" for each in document["not_covered"]),
+        *(f"- {sentence}" for sentence in document["not_covered"]),
         "",
     ]
     return "\n".join(lines)

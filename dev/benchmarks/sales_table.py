@@ -138,10 +138,10 @@ def _of_order(order: np.ndarray, salt: int) -> np.ndarray:
 def _offsets(partition: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Return the next offsets of each partition, and advance `offsets`."""
     result = np.empty(len(partition), dtype=np.int64)
-    for one in range(len(offsets)):
-        mine = partition == one
-        result[mine] = offsets[one] + np.arange(mine.sum())
-        offsets[one] += mine.sum()
+    for index in range(len(offsets)):
+        mine = partition == index
+        result[mine] = offsets[index] + np.arange(mine.sum())
+        offsets[index] += mine.sum()
     return result
 
 

@@ -132,20 +132,21 @@ def leaves(group: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _shared(group: Any) -> str:
-    names = [one.name for one in app.shared_options()]
-    rows = [(_spelling(one), one.help) for one in group.params if one.name in names]
+    names = [option.name for option in app.shared_options()]
+    rows = [(_spelling(param), param.help) for param in group.params if param.name in names]
     return f"## Options of all commands\n\n{_SHARED}\n\n" + markdown.table(["option", "meaning"], rows)
 
 
 def _section(path: str, command: Any) -> str:
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    shared = {one.name for one in app.shared_options()}
-    takes = [code(one.opts[0]) for one in command.params if one.name in _SOMETIMES]
-    options = [one for one in command.params if one.param_type_name == "option" and one.name not in shared]
-    words = [f"lakeferry {path}", *[one.name.upper() if one.required else f"[{one.name.upper()}]" for one in arguments]]
-    words += [f"{one.opts[0]} {_kind(one)}" for one in options if one.required]
-    rows = [(code(one.name.upper()), "**required**" if one.required else "", one.help) for one in arguments]
-    rows += [(_spelling(one), _default(one), one.help) for one in options]
+    arguments = [param for param in command.params if param.param_type_name == "argument"]
+    shared = {option.name for option in app.shared_options()}
+    takes = [code(param.opts[0]) for param in command.params if param.name in _SOMETIMES]
+    options = [param for param in command.params if param.param_type_name == "option" and param.name not in shared]
+    words = [f"lakeferry {path}"]
+    words += [argument.name.upper() if argument.required else f"[{argument.name.upper()}]" for argument in arguments]
+    words += [f"{option.opts[0]} {_kind(option)}" for option in options if option.required]
+    rows = [(code(argument.name.upper()), "**required**" if argument.required else "", argument.help) for argument in arguments]
+    rows += [(_spelling(option), _default(option), option.help) for option in options]
     usage = markdown.block("text", " ".join([*words, "[OPTIONS]"]))
     parts = [f"## lakeferry {path}", command.help, usage]
     parts += [markdown.table(["option", "default", "meaning"], rows)] if rows else []

@@ -181,7 +181,7 @@ def _examples(documents: list[dict[str, Any]], opaque: set[str]) -> dict[str, An
     for document in documents:
         for path, value in _leaves(document, "", opaque):
             examples[path] = value if examples.get(path) is None else examples[path]
-    return {path: value for path, value in examples.items() if not any(other.startswith(f"{path}.") for other in examples)}
+    return {path: value for path, value in examples.items() if not any(longer.startswith(f"{path}.") for longer in examples)}
 
 
 def _leaves(value: Any, path: str, opaque: set[str]) -> Iterator[tuple[str, Any]]:
@@ -199,5 +199,5 @@ def _leaves(value: Any, path: str, opaque: set[str]) -> Iterator[tuple[str, Any]
 
 
 def _json(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=lambda one: one.isoformat()) if value != "…" else value
+    text = json.dumps(value, ensure_ascii=False, default=lambda instant: instant.isoformat()) if value != "…" else value
     return text if len(text) <= _LONGEST else f'{text[: _LONGEST - 2]}…"'

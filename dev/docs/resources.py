@@ -27,7 +27,8 @@ proves nothing either; one that got no answer, or a 5xx, may have made the objec
 
 
 def page() -> str:
-    return markdown.page("Resources", _INTRO, _ownership(), *(_kind(name, each.handler) for name, each in RESOURCE_TYPES.items()))
+    kinds = [_kind(name, resource_type.handler) for name, resource_type in RESOURCE_TYPES.items()]
+    return markdown.page("Resources", _INTRO, _ownership(), *kinds)
 
 
 def _ownership() -> str:
@@ -38,8 +39,8 @@ def _ownership() -> str:
 
 
 def _kind(name: str, kind: ResourceHandler) -> str:
-    replace = ", ".join(code(each) for each in kind.PROPERTIES.CREATE_ONLY)
-    outputs = ", ".join(code(each) for each in kind.PROPERTIES.OUTPUTS._fields)
+    replace = ", ".join(code(name) for name in kind.PROPERTIES.CREATE_ONLY)
+    outputs = ", ".join(code(name) for name in kind.PROPERTIES.OUTPUTS._fields)
     parts = [
         f"## {name}",
         f"`{contract.resource_type(name)}`. {_doc(kind)}",
@@ -56,7 +57,7 @@ def _doc(kind: ResourceHandler) -> str:
 
 
 def _property(field: attrs.Attribute[Any]) -> tuple[str, str, str]:
-    choices = [code(str(each)) for each in field.metadata["one_of"] if each != ""]
+    choices = [code(str(choice)) for choice in field.metadata["one_of"] if choice != ""]
     text = str(field.metadata["doc"]) + (f" One of {', '.join(choices)}." if choices else "")
     return code(field.name), _need(field), text
 

@@ -93,7 +93,7 @@ def _manifest(contract: Contract, day: date, rows: int, before: dict[str, Any] |
 def _result(contract: Contract, day: date, rows: int, previous: dict[str, Any] | None) -> WindowResult:
     totals: dict[str, Decimal | None] = {"sum": Decimal(31870), "min": Decimal(-4), "max": Decimal(12)}
     numbers = [column for column in contract.columns if column.numeric]
-    columns = {column.name: {what: totals[what] for what in column.totals} for column in numbers}
+    columns = {column.name: {measure: totals[measure] for measure in column.totals} for column in numbers}
     by_currency: dict[str | None, Decimal] = {"EUR": Decimal("574011.92"), "USD": Decimal("568534.46")}
     varying = [column for column in numbers if column.per]
     units = {column.name: by_currency if "sum" in column.totals else {} for column in varying}

@@ -212,10 +212,10 @@ _EXPRESSION_KEYS: Final = [
 def contract_page() -> str:
     rules = _rules(contract_rules.RULES, _CONTRACT_RULES)
     treatments = markdown.table(
-        ["`treatment`", "other keys", "column's `type`", "what is left"], [(code(one[0]), *one[1:]) for one in _TREATMENTS]
+        ["`treatment`", "other keys", "column's `type`", "what is left"], [(code(row[0]), *row[1:]) for row in _TREATMENTS]
     )
     spellings = markdown.table(["`kind`", "how spellings of a value are normalised before hashing"], _SPELLINGS)
-    words = markdown.table(["words", ""], [(what, ", ".join(sorted(set(listed)))) for what, listed in _WORDS])
+    words = markdown.table(["words", ""], [(kind, ", ".join(sorted(set(listed)))) for kind, listed in _WORDS])
     return markdown.page(
         "Export contract",
         _CONTRACT_INTRO,
@@ -301,7 +301,7 @@ def _kind(field: attrs.Attribute[Any], kind: Any, path: str) -> str:
     if inner is not None:
         below = f"{path}.{setting_name(field)}" if path else setting_name(field)
         return f"[{'tables' if many else 'table'}](#{slug(_heading(below, many))})"
-    bare = next(one for one in get_args(kind) if one is not type(None)) if is_optional(kind) else kind
+    bare = next(option for option in get_args(kind) if option is not type(None)) if is_optional(kind) else kind
     if is_map(bare):
         return f"table of {_KINDS[get_args(bare)[1]]}s"
     many = get_origin(bare) is list
@@ -337,7 +337,7 @@ def _default(field: attrs.Attribute[Any]) -> str:
 
 def _inner(kind: Any) -> tuple[type | None, bool]:
     """Return the model of a key that is a table, and whether it is a list of tables."""
-    bare = next(one for one in get_args(kind) if one is not type(None)) if is_optional(kind) else kind
+    bare = next(option for option in get_args(kind) if option is not type(None)) if is_optional(kind) else kind
     many = get_origin(bare) is list
     bare = get_args(bare)[0] if many else bare
     return (bare, many) if attrs.has(bare) else (None, False)

@@ -67,9 +67,9 @@ _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Never prompt: assume ye
 
 def _flags_without_type(params: list[Any]) -> list[Any]:
     """Remove the `<bool>` that typer's help shows after the name of a flag."""
-    for one in params:
-        if getattr(one, "is_flag", False):
-            one.metavar = ""
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
     return params
 
 
@@ -118,21 +118,21 @@ def command(
     declared = Declared(json_keys, tuple(sorted({*EXITS, *exits})), **({"without_stage": without_stage} if without_stage else {}))
 
     def register(work: CommandFunction) -> CommandFunction:
-        own = [one for one in inspect.signature(work, eval_str=True).parameters.values() if one.name != "call"]
-        shared = [one for one in shared_options() if (one.name != "stage" or stage) and (one.name != "yes" or yes)]
+        own = [param for param in inspect.signature(work, eval_str=True).parameters.values() if param.name != "call"]
+        shared = [param for param in shared_options() if (param.name != "stage" or stage) and (param.name != "yes" or yes)]
 
         def run(**given: Any) -> None:
             context = given.pop("context")
-            call = _command_context(context, {one.name: given.pop(one.name) for one in shared})
+            call = _command_context(context, {param.name: given.pop(param.name) for param in shared})
             with report_errors(call.output):
-                _refuse_unused(context, {one.name for one in shared}, declared)
+                _refuse_unused(context, {param.name for param in shared}, declared)
                 call.output.document(True, **work(call, **given))
 
         context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-        ordered = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *shared)]
+        ordered = [param.replace(kind=inspect.Parameter.KEYWORD_ONLY) for param in (*own, *shared)]
         run.declared = declared  # type: ignore[attr-defined]
         run.__signature__ = inspect.Signature([context, *ordered])  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in (context, *ordered)}
+        run.__annotations__ = {param.name: param.annotation for param in (context, *ordered)}
         app.command(name or work.__name__, cls=Command, help=inspect.getdoc(work))(run)
         return work
 
@@ -141,7 +141,8 @@ def command(
 
 def shared_options() -> list[inspect.Parameter]:
     """Return the options that can be given before or after the command: those of `common`, without --version."""
-    return [one for one in inspect.signature(common, eval_str=True).parameters.values() if one.name not in ("context", "version")]
+    params = inspect.signature(common, eval_str=True).parameters.values()
+    return [param for param in params if param.name not in ("context", "version")]
 
 
 def _version(wanted: bool) -> None:

@@ -39,8 +39,8 @@ def cost(call: CommandContext) -> Mapping[str, Any]:
     output.print("By usage, in addition:")
     output.table(["what", "from", "to"], rates(estimated))
     output.print("Not included:")
-    for each in LEFT_OUT:
-        output.print(f"  - {each}")
+    for sentence in LEFT_OUT:
+        output.print(f"  - {sentence}")
     days = sorted(price.as_of for price in estimated.used)
     output.print(f"Prices were read between {days[0]} and {days[-1]}: lakeferry/plan/prices.toml has each with its source.")
     month = {"low": round(estimated.low, 2), "high": round(estimated.high, 2)}

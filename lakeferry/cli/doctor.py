@@ -65,7 +65,7 @@ def show(output: Output, checks: Sequence[Check]) -> None:
     """Show each check on one line, followed by what is needed and how to fix it, if it has these."""
     for group in dict.fromkeys(check.group for check in checks):
         output.print(group)
-        for check in _short([each for each in checks if each.group == group]):
+        for check in _short([check for check in checks if check.group == group]):
             for line in lines(check, marks=output.out.is_terminal):
                 output.print(line)
     counted = Counter(str(check.result) for check in checks)

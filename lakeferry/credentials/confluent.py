@@ -91,7 +91,7 @@ def _read_key(output: Output, ctx: DeploymentContext, vendor: Confluent, key: Ap
 def _roles(vendor: Confluent, owner: str) -> tuple[str, ...]:
     scope = crn.organization(CrnScope(vendor.organization_id))
     bindings = vendor.role_bindings(owner)
-    return tuple(sorted({text(one, "role_name") for one in bindings if crn.same(text(one, "crn_pattern"), scope)}))
+    return tuple(sorted({text(binding, "role_name") for binding in bindings if crn.same(text(binding, "crn_pattern"), scope)}))
 
 
 def _explain_refusal(ctx: DeploymentContext, key: ApiKey) -> CommandFailed:

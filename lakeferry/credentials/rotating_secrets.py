@@ -74,12 +74,16 @@ def load(ctx: DeploymentContext, selector: str | None = None) -> list[RotatingSe
     """
     deployed = read_stacks(ctx)
     stacks = {name: deployed.get(f"{ctx.deployment.prefix}-{name}") for name in PARTS}
-    secrets = [each for name, stack in stacks.items() if stack and stack.is_active for each in _of_stack(ctx, name, stack)]
+    secrets = [secret for name, stack in stacks.items() if stack and stack.is_active for secret in _of_stack(ctx, name, stack)]
     if selector is None:
         return secrets
-    selected = [one for one in secrets if selector in (one.vendor, one.name, one.arn) or one.name.endswith(f"/{selector}")]
+    selected = [
+        secret
+        for secret in secrets
+        if selector in (secret.vendor, secret.name, secret.arn) or secret.name.endswith(f"/{selector}")
+    ]
     if not selected:
-        names = ", ".join(each.name for each in secrets) or f"none; `lakeferry deploy --stage {ctx.stage}` creates them"
+        names = ", ".join(secret.name for secret in secrets) or f"none; `lakeferry deploy --stage {ctx.stage}` creates them"
         raise CommandFailed("ROTATE-UNKNOWN", f"no rotating secret matches {selector!r}", f"Rotating secrets: {names}")
     return selected
 

@@ -60,7 +60,7 @@ def check(output: Output, stage: str, selector: str | None) -> dict[str, Any]:
             ]
         show(output, ctx.deployment, ages)
         document = {"stage": stage, "secrets": documents(ages), "rotated": [], "revoked": []}
-        if problems := [f"{one.secret}: {trouble}" for one in ages for trouble in troubles(ctx.deployment, one)]:
+        if problems := [f"{age.secret}: {trouble}" for age in ages for trouble in troubles(ctx.deployment, age)]:
             raise CommandFailed("KEY-OVERDUE", "; ".join(problems), details=document)
         return document
 
@@ -69,17 +69,17 @@ def now(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[
     """Rotate secrets one after the other. Raises CommandFailed for the first one that fails; its previous key stays current."""
     with open_context(stage) as ctx:
         secrets = rotating_secrets.load(ctx, selector)
-        names = ", ".join(one.name for one in secrets)
+        names = ", ".join(secret.name for secret in secrets)
         _require_confirmation(output, f"Replace the keys in {names}? The previous keys stay valid. Type yes", yes=yes)
         done: list[RotationResult] = []
         try:
-            for one in secrets:
-                done.append(_rotate(output, ctx, one))
+            for secret in secrets:
+                done.append(_rotate(output, ctx, secret))
         except KeyboardInterrupt:
             raise _interrupted(
                 ctx, secrets[len(done)], "its previous key stays valid", f"rotate {secrets[len(done)].name}"
             ) from None
-        return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(one) for one in done], "revoked": []}
+        return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(rotation) for rotation in done], "revoked": []}
 
 
 def revoke(output: Output, stage: str, selector: str | None, *, yes: bool) -> dict[str, Any]:
@@ -100,16 +100,16 @@ def revoke(output: Output, stage: str, selector: str | None, *, yes: bool) -> di
             remaining = "an older key may still be valid, also one that has leaked"
             raise _interrupted(ctx, secret, remaining, f"rotate {secret.name} --revoke") from None
         output.print(f"Now exactly one key is valid: {second.kept}")
-        both = [attrs.asdict(one) for one in (first, second)]
+        both = [attrs.asdict(age) for age in (first, second)]
         return {"stage": stage, "secrets": [], "rotated": [attrs.asdict(rotated)], "revoked": both}
 
 
 def show(output: Output, deployment: Deployment, ages: list[Age]) -> None:
-    rows = [_row(deployment, one) for one in ages]
+    rows = [_row(deployment, age) for age in ages]
     output.table(_COLUMNS, rows)
-    for one in ages:
-        if one.trouble:
-            output.print(f"  ? {one.secret}: not asked: {one.trouble}")
+    for age in ages:
+        if age.trouble:
+            output.print(f"  ? {age.secret}: not asked: {age.trouble}")
 
 
 def troubles(deployment: Deployment, age: Age) -> Iterator[str]:
@@ -127,7 +127,7 @@ def troubles(deployment: Deployment, age: Age) -> Iterator[str]:
 
 
 def documents(ages: Iterable[Age]) -> list[dict[str, Any]]:
-    return [attrs.asdict(one) | {"keys": [dict(key) for key in one.keys]} for one in ages]
+    return [attrs.asdict(age) | {"keys": [dict(key) for key in age.keys]} for age in ages]
 
 
 def _row(deployment: Deployment, age: Age) -> list[str]:

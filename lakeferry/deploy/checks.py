@@ -32,11 +32,11 @@ class Missing:
 
 def require(ctx: DeploymentContext) -> None:
     """Raise CommandFailed if prerequisites are missing, or if CloudFormation is already working on a stack."""
-    missing = [*_tools(), *_of_aws(ctx)] or [*_failing(one for one in doctor.probes(ctx) if one.group.name in _GROUPS)]
+    missing = [*_tools(), *_of_aws(ctx)] or [*_failing(probe for probe in doctor.probes(ctx) if probe.group.name in _GROUPS)]
     if missing:
-        message = "; ".join(one.what for one in missing)
-        hint = "; ".join(dict.fromkeys(one.fix for one in missing))
-        details = [attrs.asdict(one) for one in missing]
+        message = "; ".join(problem.what for problem in missing)
+        hint = "; ".join(dict.fromkeys(problem.fix for problem in missing))
+        details = [attrs.asdict(problem) for problem in missing]
         raise CommandFailed("DEPLOY-NOT-READY", f"not ready: {message}", hint, details)
     require_idle(ctx)
 
@@ -94,7 +94,7 @@ def _secret(ctx: DeploymentContext, name: str, fix: str) -> Iterator[Missing]:
             if error_code(error) not in _ABSENT:
                 raise
             secret = {}
-    labels = [label for each in (secret.get("VersionIdsToStages") or {}).values() for label in each]
+    labels = [label for stages in (secret.get("VersionIdsToStages") or {}).values() for label in stages]
     if secret.get("DeletedDate"):
         yield Missing(f"secret {name} is about to be deleted", f"`aws secretsmanager restore-secret --secret-id {name}`")
     elif CURRENT not in labels:

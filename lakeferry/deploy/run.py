@@ -102,7 +102,7 @@ def deploy(output: Output, ctx: DeploymentContext, cdk: Cdk, *, yes: bool) -> di
         "stage": ctx.stage,
         **render.document(plan),
         "seconds": round(seconds, 1),
-        "outputs": [attrs.asdict(each) for each in outputs],
+        "outputs": [attrs.asdict(output_) for output_ in outputs],
         "next": commands,
     }
 
@@ -148,7 +148,7 @@ def _list_states(differences: Iterable[Drift]) -> str:
 
 def repair_of(ctx: DeploymentContext, missing: Iterable[Drift]) -> str:
     """Return the CDK context value `repair`: the time, so that the value is new, and the resources whose object is missing."""
-    names = ",".join(f"{one.stack}/{one.name}" for one in missing)
+    names = ",".join(f"{drifted.stack}/{drifted.name}" for drifted in missing)
     return f"{ctx.clock.time():.0f}:{names}" if names else ""
 
 

@@ -32,7 +32,7 @@ class StackOutput:
 
 
 def stack_outputs(deployed: Iterable[Stack]) -> list[StackOutput]:
-    outputs = {each.name: each for stack in deployed for each in _of_stack(stack)}
+    outputs = {output_.name: output_ for stack in deployed for output_ in _of_stack(stack)}
     files = [name for name in outputs if name.endswith(_FILES)]
     return [outputs[name] for name in (*_SHOWN, *files) if name in outputs]
 
@@ -40,7 +40,7 @@ def stack_outputs(deployed: Iterable[Stack]) -> list[StackOutput]:
 def show(output: Output, ctx: DeploymentContext, outputs: list[StackOutput], cost: Estimate, *, is_first: bool) -> list[str]:
     """Print the summary and return the next commands."""
     output.print("\nOutputs:")
-    output.table(["output", "value"], [[each.description, each.value] for each in outputs])
+    output.table(["output", "value"], [[output_.description, output_.value] for output_ in outputs])
     output.print(f"Stacks: {_console(ctx)}")
     output.print(f"\nEstimated cost: {a_day(cost)} at list prices, plus usage (`lakeferry cost`).")
     if is_first:
@@ -48,8 +48,8 @@ def show(output: Output, ctx: DeploymentContext, outputs: list[StackOutput], cos
         output.print("recipients no mails about files.")
     commands = [f"{program_name()} {words} --stage {ctx.stage}" for words in _next(ctx, is_first=is_first)]
     output.print("Next:")
-    for each in commands:
-        output.print(f"  {each}")
+    for command in commands:
+        output.print(f"  {command}")
     return commands
 
 

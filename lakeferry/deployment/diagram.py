@@ -85,7 +85,7 @@ def _flowchart(template: Template) -> str:
     inside = sorted(_without_shortcuts({(start, end) for start, end in arrows if isinstance(end, Box)}))
     outside = sorted((start, end) for start, end in arrows if isinstance(end, str))
     others = sorted({end for _, end in outside})
-    lines = ["flowchart LR", *_groups(Counter(boxes.values())), *(f'  {_id(other)}[["stack {other}"]]' for other in others)]
+    lines = ["flowchart LR", *_groups(Counter(boxes.values())), *(f'  {_id(stack)}[["stack {stack}"]]' for stack in others)]
     lines += [f"  {_id(function)} -->|creates| {_group(where)}" for function, where in sorted(set(_creators(resources, boxes)))]
     lines += [f"  {_id(start)} --> {_id(end)}" for start, end in inside]
     lines += [f"  {_id(start)} -.-> {_id(end)}" for start, end in outside]
@@ -98,9 +98,9 @@ def _without_shortcuts(arrows: set[tuple[Box, Box]]) -> set[tuple[Box, Box]]:
 
     def leads(start: Box, end: Box, seen: set[Box]) -> bool:
         seen.add(start)
-        return any(each == end or (each not in seen and leads(each, end, seen)) for each in following.get(start, ()))
+        return any(node == end or (node not in seen and leads(node, end, seen)) for node in following.get(start, ()))
 
-    return {(a, b) for a, b in arrows if not any(leads(each, b, {a}) for each in following[a] - {b})}
+    return {(a, b) for a, b in arrows if not any(leads(node, b, {a}) for node in following[a] - {b})}
 
 
 def _creators(resources: Mapping[str, Template], boxes: Mapping[str, Box]) -> Iterator[tuple[Box, str]]:
@@ -176,8 +176,8 @@ def _targets_of_value(
 def _references(value: Any) -> Iterator[str]:
     """Yield logical ids, pseudo parameters (AWS::Region), and names of other stacks' exports, which contain one colon."""
     if isinstance(value, list):
-        for each in value:
-            yield from _references(each)
+        for item in value:
+            yield from _references(item)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             if key in ("Ref", "Fn::ImportValue") and isinstance(inner, str):

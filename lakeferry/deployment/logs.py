@@ -87,14 +87,15 @@ def of_function(ctx: DeploymentContext, group: str, since: float) -> Iterator[Li
     """Yield the lines of a log group since a time in seconds since 1970, the oldest first. Raises ClientError, BotoCoreError."""
     pages = ctx.client("logs").get_paginator("filter_log_events").paginate(logGroupName=group, startTime=int(since * 1000))
     for page in pages:
-        yield from (_line(each, each.get("logStreamName", "")) for each in page["events"])
+        yield from (_line(event, event.get("logStreamName", "")) for event in page["events"])
 
 
 def _of_functions(ctx: DeploymentContext, name: str) -> Run:
     parts, handlers = FUNCTIONS[name]
     there = [part for part in parts if part != "snowflake" or ctx.deployment.uses_snowflake]
     stacks = [deployed.require_part(ctx, part) for part in there]
-    groups = [one.log_group for stack in stacks for handler in handlers for one in deployed.functions(ctx, stack, handler)]
+    functions = [function for stack in stacks for handler in handlers for function in deployed.functions(ctx, stack, handler)]
+    groups = [function.log_group for function in functions]
     lines = _in_order(line for group in groups for line in _newest_lines(ctx, group))
     return Run("", "", "", lines, ", ".join(groups))
 
@@ -116,21 +117,21 @@ def _of_run(ctx: DeploymentContext, group: str, run_id: str) -> Iterator[Line]:
     for stream in _streams(client, group, logStreamNamePrefix=run_id):
         pages = client.get_paginator("filter_log_events").paginate(logGroupName=group, logStreamNames=[stream])
         for page in pages:
-            yield from (_line(each, stream) for each in page["events"])
+            yield from (_line(event, stream) for event in page["events"])
 
 
 def _newest_lines(ctx: DeploymentContext, group: str) -> Iterator[Line]:
     client = ctx.client("logs")
     for stream in _streams(client, group, _STREAMS, orderBy="LastEventTime", descending=True):
         page = client.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=False, limit=_PAGE)
-        yield from (_line(each, stream) for each in page["events"])
+        yield from (_line(event, stream) for event in page["events"])
 
 
 def _streams(client: Any, group: str, most: int | None = None, **query: Any) -> list[str]:
     paginator = client.get_paginator("describe_log_streams")
     try:
         pages = paginator.paginate(logGroupName=group, PaginationConfig={"MaxItems": most}, **query)
-        return [each["logStreamName"] for page in pages for each in page["logStreams"]]
+        return [stream["logStreamName"] for page in pages for stream in page["logStreams"]]
     except ClientError as error:
         if error_code(error) == "ResourceNotFoundException":  # nothing has been written yet
             return []

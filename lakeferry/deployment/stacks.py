@@ -69,8 +69,8 @@ class Stack:
 
     def identity(self, kind: str) -> Identity | None:
         """Return the identity of the first custom resource of a kind in `resources`, None if there is none."""
-        known = (request.parse_physical_id(each.physical_id) for each in self.resources)
-        return next((each for each in known if each and each.kind == kind), None)
+        known = (request.parse_physical_id(resource.physical_id) for resource in self.resources)
+        return next((identity for identity in known if identity and identity.kind == kind), None)
 
     def logical_ids(self, type: str, **properties: str) -> Iterator[str]:
         """Yield the logical ids of the template's resources with this type and these properties."""
@@ -142,8 +142,8 @@ def describe(
         id=described["StackId"],
         status=described["StackStatus"],
         is_protected=bool(described.get("EnableTerminationProtection")),
-        outputs={each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs") or []},
-        tags={each["Key"]: each["Value"] for each in described.get("Tags") or []},
+        outputs={output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs") or []},
+        tags={tag["Key"]: tag["Value"] for tag in described.get("Tags") or []},
     )
     if with_resources:
         stack = attrs.evolve(stack, resources=tuple(_resources(client, stack.id)))
@@ -156,11 +156,12 @@ def describe_deleted(ctx: DeploymentContext, names: list[str]) -> Iterator[Stack
     """Yield the latest deleted stacks of each name, with their resources. CloudFormation finds these only by their ids."""
     client = ctx.client("cloudformation")
     pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=[DELETED])
-    deleted = [each for page in pages for each in page["StackSummaries"] if each["StackName"] in names]
+    deleted = [summary for page in pages for summary in page["StackSummaries"] if summary["StackName"] in names]
     for name in names:
-        mine = sorted((each for each in deleted if each["StackName"] == name), key=lambda each: str(each.get("DeletionTime", "")))
-        for each in mine[-_MAX_DELETED:]:
-            yield Stack(name, each["StackId"], DELETED, resources=tuple(_resources(client, each["StackId"])))
+        mine = [summary for summary in deleted if summary["StackName"] == name]
+        mine.sort(key=lambda summary: str(summary.get("DeletionTime", "")))
+        for summary in mine[-_MAX_DELETED:]:
+            yield Stack(name, summary["StackId"], DELETED, resources=tuple(_resources(client, summary["StackId"])))
 
 
 def read_template(ctx: DeploymentContext, stack_id: str) -> dict[str, Any]:
@@ -235,7 +236,7 @@ def object_name(ctx: DeploymentContext, stack: Stack, kind: str) -> str:
 def physical_ids(ctx: DeploymentContext, stack: Stack) -> dict[str, str]:
     """Return physical ids by logical id. Raises CommandFailed."""
     with translate_aws_errors(f"reading the resources of stack {stack.name}"):
-        return {each.logical_id: each.physical_id for each in _resources(ctx.client("cloudformation"), stack.id)}
+        return {resource.logical_id: resource.physical_id for resource in _resources(ctx.client("cloudformation"), stack.id)}
 
 
 def functions(ctx: DeploymentContext, stack: Stack, handler: str) -> list[Function]:
@@ -297,9 +298,9 @@ def parse_event(event: Mapping[str, Any]) -> Event:
 
 def _resources(client: Any, stack_id: str) -> Iterator[StackResource]:
     for page in client.get_paginator("list_stack_resources").paginate(StackName=stack_id):
-        for each in page["StackResourceSummaries"]:
-            physical = each.get("PhysicalResourceId") or ""
-            yield StackResource(each["LogicalResourceId"], physical, each["ResourceType"], each["ResourceStatus"])
+        for summary in page["StackResourceSummaries"]:
+            physical = summary.get("PhysicalResourceId") or ""
+            yield StackResource(summary["LogicalResourceId"], physical, summary["ResourceType"], summary["ResourceStatus"])
 
 
 def _function(stack: Stack, ids: Mapping[str, str], logical_id: str) -> Function:

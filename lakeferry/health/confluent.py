@@ -110,18 +110,19 @@ def tableflow(ctx: DeploymentContext, vendor: Confluent) -> Check:
 
 def _tableflow_regions(plane: RestClient) -> set[str] | None:
     try:
-        return {text(one, "region") for one in plane.pages("/tableflow/v1/regions", cloud=CLOUD)}
+        return {text(region, "region") for region in plane.pages("/tableflow/v1/regions", cloud=CLOUD)}
     except Denied:
         return None
 
 
 def integrations(ctx: DeploymentContext, vendor: Confluent) -> Check:
     """Count the integrations of all environments. Confluent's list of quotas has no code for their limit."""
-    environments = [text(one, "id") for one in vendor.cloud.pages("/org/v2/environments")]
-    existing = [one for id in environments for one in vendor.cloud.pages("/pim/v1/integrations", environment=id)]
+    environments = [text(environment, "id") for environment in vendor.cloud.pages("/org/v2/environments")]
+    existing = [integration for id in environments for integration in vendor.cloud.pages("/pim/v1/integrations", environment=id)]
     count = f"{len(existing)} of {_INTEGRATIONS}, unless Confluent raised it"
     role = ctx.role_arn("tableflow")
-    if len(existing) < _INTEGRATIONS or any(text(one, "config", "customer_iam_role_arn") == role for one in existing):
+    roles = [text(integration, "config", "customer_iam_role_arn") for integration in existing]
+    if len(existing) < _INTEGRATIONS or role in roles:
         return GROUP.ok(INTEGRATIONS, count)
     return GROUP.warn(INTEGRATIONS, count, "Remove integrations that nobody uses, or ask Confluent for more")
 

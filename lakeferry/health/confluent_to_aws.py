@@ -93,7 +93,7 @@ def _integration_and_role(chain: _Chain) -> list[Check]:
 
 def _read_integration(chain: _Chain) -> dict[str, Any] | None:
     listed = chain.ctx.confluent().cloud.pages("/pim/v1/integrations", environment=chain.stack.outputs.get("EnvironmentId", ""))
-    return next((one for one in listed if text(one, "display_name") == chain.integration), None)
+    return next((integration for integration in listed if text(integration, "display_name") == chain.integration), None)
 
 
 def _integration(chain: _Chain, document: dict[str, Any] | None) -> Check:

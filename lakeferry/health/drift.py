@@ -96,7 +96,7 @@ def _of_aws(ctx: DeploymentContext, stack: Stack) -> Iterator[Drift]:
     try:
         _run_detection(ctx, stack)
         for drift in _drifted(ctx, stack):
-            changed = [one["PropertyPath"] for one in drift.get("PropertyDifferences") or []]
+            changed = [difference["PropertyPath"] for difference in drift.get("PropertyDifferences") or []]
             status = str(drift["StackResourceDriftStatus"])
             yield Drift(AWS, drift["ResourceType"], drift["LogicalResourceId"], status, ", ".join(changed))
     except (ClientError, BotoCoreError, TimeoutError) as error:
@@ -132,16 +132,16 @@ def _missing(ctx: DeploymentContext, active: list[Stack]) -> Iterator[Drift]:
         except LakeferryError as error:
             yield Drift(AWS, "stack", stack.name, Verdict.UNKNOWN, f"the states of its objects can't be read: {error.what}")
             continue
-        standing = [known for known in known_resources if known.status not in GIVEN_UP]
-        found = [(known, looker.look(known)) for known in standing]
+        standing = [resource for resource in known_resources if resource.status not in GIVEN_UP]
+        found = [(resource, looker.look(resource)) for resource in standing]
         # A deleted key is the reason why other objects can't be read.
         deleted = [
-            _secret_name(known)
-            for known, existence in found
-            if known.identity.kind == "api_key" and existence.answer is Answer.ABSENT
+            _secret_name(resource)
+            for resource, existence in found
+            if resource.identity.kind == "api_key" and existence.answer is Answer.ABSENT
         ]
-        for known, existence in found:
-            if drift := _describe(known, existence, deleted):
+        for resource, existence in found:
+            if drift := _describe(resource, existence, deleted):
                 yield drift
 
 

@@ -91,7 +91,7 @@ def _read_export(readers: Readers, export: MonitoredExport) -> ExportStatus:
         last=last if isinstance(last, LastRun) else None,
         next_run=next_run.timestamp() if next_run else None,
         zone=export.zone,
-        observations=tuple(one for one in observations if one),
+        observations=tuple(observation for observation in observations if observation),
         published=published if isinstance(published, int) else 0,
     )
 
@@ -101,7 +101,7 @@ def _last_run(readers: Readers, export: str) -> LastRun | None:
     runs = readers.ctx.client("glue").get_job_runs(JobName=job, MaxResults=10)["JobRuns"]
     if not runs:
         return None
-    run: dict[str, Any] = max(runs, key=lambda one: one["StartedOn"])
+    run: dict[str, Any] = max(runs, key=lambda job_run: job_run["StartedOn"])
     began, ended = run["StartedOn"].timestamp(), run.get("CompletedOn")
     seconds = ended.timestamp() - began if ended else None
     last = LastRun(run["Id"], began, seconds, run["JobRunState"], reason=run.get("ErrorMessage") or "")

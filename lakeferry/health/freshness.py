@@ -115,7 +115,7 @@ def read_tables(readers: Readers, stale_hours: float) -> list[TableStatus]:
         (table.topic, hop, read) for table in readers.settings.monitored.tables for hop, read in _reads(readers, tableflow, table)
     ]
     with ThreadPoolExecutor(_IN_PARALLEL) as pool:
-        observations = list(pool.map(lambda one: _observe(one[2], stale_hours), reads))
+        observations = list(pool.map(lambda read: _observe(read[2], stale_hours), reads))
     tables: dict[str, dict[str, Observation]] = {}
     for (table, hop, _), observation in zip(reads, observations, strict=True):
         tables.setdefault(table, {})[hop] = observation

@@ -164,9 +164,9 @@ def _integration(chain: _Chain, side: Side | None, description: dict[str, str]) 
 
 def _compared(name: str, side: Side, actual: dict[str, str], wanted: dict[str, str]) -> Check | None:
     """Return a failed check for the first difference, None if nothing differs."""
-    for what, value in wanted.items():
-        if actual[what] != value:
-            return GROUP.fail(name, f"{side.what} {what} {actual[what] or '(none)'}", _REPLACED, value)
+    for setting, value in wanted.items():
+        if actual[setting] != value:
+            return GROUP.fail(name, f"{side.what} {setting} {actual[setting] or '(none)'}", _REPLACED, value)
     return None
 
 

@@ -59,7 +59,7 @@ class Status:
             "secrets": rotation.documents(self.secrets),
             "exports": [export.document() for export in self.exports],
             "alarms": self.alarms.document() if self.alarms else None,
-            "drift": None if self.drift is None else [attrs.asdict(one) for one in self.drift],
+            "drift": None if self.drift is None else [attrs.asdict(item) for item in self.drift],
         }
 
 
@@ -114,10 +114,10 @@ def wait(output: Output, readers: Readers, event: Event, minutes: int) -> None:
                 break
             if is_lost:
                 _require_right(problems)
-            if any(one.state is State.UNKNOWN for one in problems):
+            if any(problem.state is State.UNKNOWN for problem in problems):
                 _require_login(readers.ctx)
             waited = clock.time() - began
-            reasons = _few(one for one in problems if one.state in (State.UNKNOWN, State.WRONG))
+            reasons = _few(problem for problem in problems if problem.state in (State.UNKNOWN, State.WRONG))
             state = "; ".join(filter(None, [format_duration(waited), reasons]))
             if waited >= minutes * 60:
                 raise CommandFailed("STATUS-LATER", f"{event} has not happened in {state}")
@@ -133,12 +133,12 @@ def look(readers: Readers, event: Event) -> tuple[str, list[Observation], bool]:
     """
     if event is Event.FIRST_TABLE:
         tables = read_tables(readers, float("inf"))
-        readable = [one.table for one in tables if one.is_readable or _runs_without_glue(one)]
+        readable = [table.table for table in tables if table.is_readable or _runs_without_glue(table)]
         wrong = [any(hop.state is State.WRONG for hop in table.hops.values()) for table in tables]
         message = f"first table: {', '.join(readable)} can be read" if readable else ""
         return message, list(table_problems(tables)), bool(wrong) and all(wrong)
     exports = read_exports(readers)
-    published = [f"{one.export} ({one.published} windows)" for one in exports if one.published]
+    published = [f"{export.export} ({export.published} windows)" for export in exports if export.published]
     return f"first export: {', '.join(published)}" if published else "", list(_export_problems(exports)), False
 
 
@@ -168,9 +168,10 @@ def _problems(ctx: DeploymentContext, status: Status) -> Iterator[Observation]:
         yield from (Observation(State.WRONG, message=f"{age.secret}: {why}") for why in rotation.troubles(ctx.deployment, age))
         if age.trouble:
             yield Observation(State.UNKNOWN, message=f"{age.secret}: {age.trouble}")
-    for one in status.drift or []:
-        state = State.UNKNOWN if one.status == Verdict.UNKNOWN else State.WRONG
-        yield Observation(state, message=f"{one.system} {one.type} {one.name}: {one.status} {one.details}".strip())
+    for drifted in status.drift or []:
+        state = State.UNKNOWN if drifted.status == Verdict.UNKNOWN else State.WRONG
+        message = f"{drifted.system} {drifted.type} {drifted.name}: {drifted.status} {drifted.details}"
+        yield Observation(state, message=message.strip())
 
 
 def table_problems(tables: Iterable[TableStatus]) -> Iterator[Observation]:
@@ -195,21 +196,21 @@ def _described(observation: Observation) -> str:
 
 def _require_healthy(output: Output, problems: list[Observation], document: dict[str, Any]) -> None:
     _require_right(problems, document)
-    if unknown := [one for one in problems if one.state is State.UNKNOWN]:
+    if unknown := [problem for problem in problems if problem.state is State.UNKNOWN]:
         hint = "Fix that, then run it again: what can't be read may be wrong"
         raise CommandFailed("INCOMPLETE", f"not everything could be listed: {_few(unknown)}", hint, document)
     output.print("Everything is healthy")
 
 
 def _require_right(problems: Iterable[Observation], document: dict[str, Any] | None = None) -> None:
-    if wrong := [one for one in problems if one.state is State.WRONG]:
-        explained = next((f"`lakeferry explain {one.code}` says more; " for one in wrong if one.code), "")
+    if wrong := [problem for problem in problems if problem.state is State.WRONG]:
+        explained = next((f"`lakeferry explain {problem.code}` says more; " for problem in wrong if problem.code), "")
         hint = f"{explained}`lakeferry logs` has what functions and runs wrote"
         raise CommandFailed("STATUS-WRONG", _few(wrong), hint, document)
 
 
 def _few(problems: Iterable[Observation]) -> str:
-    messages = [one.message for one in problems]
+    messages = [problem.message for problem in problems]
     return "; ".join(messages[:3]) + (f"; and {len(messages) - 3} more" if len(messages) > 3 else "")
 
 
@@ -234,7 +235,7 @@ def _show_exports(output: Output, exports: list[ExportStatus]) -> None:
     if not exports:
         return
     output.print("\nExports:")
-    rows = [[one.export, _last_run(one.last), str(one.published), one.next_run_text] for one in exports]
+    rows = [[export.export, _last_run(export.last), str(export.published), export.next_run_text] for export in exports]
     output.table(["export", "last run", "published", "next run"], rows)
     _show_problems(output, _export_problems(exports))
 
@@ -255,7 +256,7 @@ def show_drift(output: Output, drifted: list[Drift]) -> None:
         output.print("\nDrift: none, as far as CloudFormation and the inventory can see")
         return
     output.print("\nDrift:")
-    rows = [list(attrs.astuple(one)[:5]) for one in drifted]
+    rows = [list(attrs.astuple(item)[:5]) for item in drifted]
     output.table(["system", "type", "name", "status", "details"], rows)
 
 

@@ -85,7 +85,7 @@ def check_bucket(ctx: DeploymentContext, group: Group, name: str) -> Check:
         fix = "Set its encryption back to SSE-S3 (AES256), as it was deployed: no role of the deployment may use the key"
         return group.fail(BUCKET, f"{name} encrypts new objects with KMS key {key}", fix, "SSE-S3")
     listed = ctx.client("s3").list_objects_v2(Bucket=name, MaxKeys=_LISTED).get("Contents", [])
-    strange = [each["Key"] for each in listed if not is_of_table(each["Key"])]
+    strange = [item["Key"] for item in listed if not is_of_table(item["Key"])]
     if not strange:
         return group.ok(BUCKET, f"{name} in {ctx.region}")
     shown = f"{name} holds what Tableflow didn't write: {', '.join(strange[:_SHOWN])}{' …' if strange[_SHOWN:] else ''}"

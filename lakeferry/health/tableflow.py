@@ -72,15 +72,16 @@ class Tableflow:
 
 
 def parse_topic(document: dict[str, Any]) -> TableflowTopic:
-    catalogs = (
-        (text(one, "sync_status"), text(one, "error_message")) for one in objects(document, "status", "catalog_sync_statuses")
-    )
+    synced = objects(document, "status", "catalog_sync_statuses")
+    catalogs = ((text(catalog, "sync_status"), text(catalog, "error_message")) for catalog in synced)
     broken = ((status, reason or _NO_REASON) for status, reason in catalogs if status in ("FAILED", "DISCONNECTED"))
     return TableflowTopic(
         phase=text(document, "status", "phase"),
         reason=text(document, "status", "error_message") or _NO_REASON,
         suspended=get_path(document, "spec", "suspended") is True,
-        failing_formats=tuple(text(one, "error_message") for one in objects(document, "status", "failing_table_formats")),
+        failing_formats=tuple(
+            text(table_format, "error_message") for table_format in objects(document, "status", "failing_table_formats")
+        ),
         catalog=next(broken, None),
     )
 

@@ -28,7 +28,7 @@ def look(ctx: DeploymentContext, group: Group, name: str, part: str) -> list[Che
     except (LakeferryError, CommandFailed) as failure:
         why = failure.what if isinstance(failure, LakeferryError) else failure.message
         return [group.skip(name, f"not checked: {why}")]
-    for known, other in others:
-        found = f"{other.row.code}: {known.identity.kind} {known.identity.logical_id} of {stack.name}: {other.what}"
+    for resource, other in others:
+        found = f"{other.row.code}: {resource.identity.kind} {resource.identity.logical_id} of {stack.name}: {other.what}"
         return [group.fail(name, found, other.remedy)]
     return [group.ok(name, f"the one that has the objects of {stack.name}")]

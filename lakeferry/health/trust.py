@@ -71,20 +71,21 @@ def check_trust(group: Group, role: Role, principal: Principal, restore: str) ->
     A Deny statement is recognized if it has no conditions, and names the principal or `*` and the action, `sts:*` or `*`.
     """
     action = principal.action.lower()
-    on = [one for one in role.trust if one.get("Effect") == "Allow" and action in _actions(one)]
-    denying = [one for one in role.trust if one.get("Effect") == "Deny" and {action, "sts:*", "*"} & set(_actions(one))]
-    if any({principal.arn, "*"} & set(_principals(one)) and not one.get("Condition") for one in denying):
+    on = [statement for statement in role.trust if statement.get("Effect") == "Allow" and action in _actions(statement)]
+    denials = [statement for statement in role.trust if statement.get("Effect") == "Deny"]
+    denying = [statement for statement in denials if {action, "sts:*", "*"} & set(_actions(statement))]
+    if any({principal.arn, "*"} & set(_principals(statement)) and not statement.get("Condition") for statement in denying):
         return group.fail(principal.check, f"the role denies {principal.action} by {principal.arn}", restore, str(principal))
-    trusting = [one for one in on if principal.arn in _principals(one)]
+    trusting = [statement for statement in on if principal.arn in _principals(statement)]
     if not trusting:
-        whom = ", ".join(_shown(each) for one in on for each in _principals(one)) or "nobody"
+        whom = ", ".join(_shown(principal_) for statement in on for principal_ in _principals(statement)) or "nobody"
         return group.fail(principal.check, f"for {principal.action}, the role trusts {whom}", restore, str(principal))
     if not principal.external_id:
         return group.ok(principal.check, f"{principal.action} by {principal.arn}")
-    accepted = [_external_ids(one) for one in trusting]
-    if principal.external_id in [each for ids in accepted for each in ids] and all(accepted):
+    accepted = [_external_ids(statement) for statement in trusting]
+    if principal.external_id in [external_id for ids in accepted for external_id in ids] and all(accepted):
         return group.ok(principal.check, str(principal))
-    ids = ", ".join(each for ids in accepted for each in ids)
+    ids = ", ".join(external_id for ids in accepted for external_id in ids)
     wants = f"external id {ids}" if all(accepted) else "no external id, so it takes any"
     needed = f"external id {principal.external_id}, which {principal.arn} uses"
     return group.fail(principal.check, f"the role requires {wants}", restore, needed)
@@ -97,7 +98,7 @@ def check_permissions(
 
     Resource policies (of the bucket, the Glue catalog and KMS keys) are not simulated. Raises ClientError.
     """
-    lacking = [each for resource, actions in needs.items() for each in _denied(ctx, role.arn, resource, actions)]
+    lacking = [action for resource, actions in needs.items() for action in _denied(ctx, role.arn, resource, actions)]
     if not lacking:
         return group.ok(POLICY, f"all {sum(map(len, needs.values()))} actions that are needed")
     shown = "; ".join(lacking[:_MOST]) + (f"; and {len(lacking) - _MOST} more" if lacking[_MOST:] else "")
@@ -138,11 +139,11 @@ def _why(result: Mapping[str, Any]) -> str:
 
 def _principals(statement: Mapping[str, Any]) -> list[str]:
     principal = statement.get("Principal", {})
-    return [str(each) for each in _listed(principal.get("AWS") if isinstance(principal, Mapping) else principal)]
+    return [str(item) for item in _listed(principal.get("AWS") if isinstance(principal, Mapping) else principal)]
 
 
 def _actions(statement: Mapping[str, Any]) -> list[str]:
-    return [str(each).lower() for each in _listed(statement.get("Action"))]
+    return [str(item).lower() for item in _listed(statement.get("Action"))]
 
 
 def _shown(principal: str) -> str:
@@ -152,7 +153,7 @@ def _shown(principal: str) -> str:
 def _external_ids(statement: Mapping[str, Any]) -> list[str]:
     conditions = statement.get("Condition") or {}
     tests = [conditions.get(name) or {} for name in _EQUALS]
-    return [str(each) for test in tests for key, value in test.items() if key.lower() == _EXTERNAL_ID for each in _listed(value)]
+    return [str(item) for test in tests for key, value in test.items() if key.lower() == _EXTERNAL_ID for item in _listed(value)]
 
 
 def _listed(value: Any) -> list[Any]:

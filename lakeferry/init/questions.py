@@ -92,7 +92,7 @@ def applies(question: Question, answers: Answers) -> bool:
 
 def problems(answers: Answers) -> list[tuple[str, str]]:
     """Return the key and the problem of every invalid answer."""
-    checked = [(one.key, one.check(answers[one.key])) for one in QUESTIONS if applies(one, answers)]
+    checked = [(question.key, question.check(answers[question.key])) for question in QUESTIONS if applies(question, answers)]
     return [(key, problem) for key, problem in checked if problem]
 
 

@@ -70,7 +70,7 @@ class _Listing:
 
     def of_kind(self, kind: AwsKind) -> Iterator[Item]:
         for resource in kind.find(self.ctx):
-            own = next((one for one in self.kinds if one.name == resource.kind), kind)
+            own = next((other_kind for other_kind in self.kinds if other_kind.name == resource.kind), kind)
             if ownership := self._ownership(own, resource):
                 yield ownership.item(AWS, own.name, resource.name, resource.id, resource.parents)
 
@@ -80,7 +80,7 @@ class _Listing:
             for table in self._tables(item.name):
                 yield attrs.evolve(item, kind="glue_table", name=table["Name"], id=table["Name"], parents=(item.name,))
         ownership = self._keep_data(self._of_part("confluent"))
-        databases = [one["Name"] for page in pages(self.ctx, "glue", "get_databases") for one in page["DatabaseList"]]
+        databases = [database["Name"] for page in pages(self.ctx, "glue", "get_databases") for database in page["DatabaseList"]]
         for database in filter(_CLUSTER.fullmatch, databases):
             tables = list(self._tables(database))
             own = [table for table in tables if any(is_table_in(table, bucket) for bucket in [*buckets, *self._emptied()])]
@@ -109,8 +109,8 @@ class _Listing:
         in_stacks = {resource.physical_id for _, resource in self.history.resources()}
         known = {item.id for item in listed} | {item.name for item in listed} | in_stacks
         for page in pages(self.ctx, "resourcegroupstaggingapi", "get_resources", TagFilters=filters):
-            for one in page["ResourceTagMappingList"]:
-                arn, name = one["ResourceARN"], re.split("[:/]", one["ResourceARN"])[-1]
+            for mapping in page["ResourceTagMappingList"]:
+                arn, name = mapping["ResourceARN"], re.split("[:/]", mapping["ResourceARN"])[-1]
                 # The tagging API returns deleted resources for a while.
                 is_deleted = any(
                     matches(kind.recognition.generated, name) or matches(kind.recognition.truncated, name) for kind in self.kinds

@@ -102,7 +102,7 @@ def _call(service: str, operation: str, **parameters: Any) -> Callable[[Deployme
 
 def _delete_event_rule(ctx: DeploymentContext, item: Item) -> None:
     events = ctx.client("events")
-    if ids := [one["Id"] for one in events.list_targets_by_rule(Rule=item.name)["Targets"]]:
+    if ids := [rule_target["Id"] for rule_target in events.list_targets_by_rule(Rule=item.name)["Targets"]]:
         events.remove_targets(Rule=item.name, Ids=ids)
     events.delete_rule(Name=item.name)
 

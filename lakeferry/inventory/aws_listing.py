@@ -167,7 +167,7 @@ def budgets(ctx: DeploymentContext) -> Iterator[AwsResource]:
 def named_queries(ctx: DeploymentContext) -> Iterator[AwsResource]:
     """Yield the named queries of the deployment's workgroup."""
     prefix = ctx.deployment.prefix
-    if any(one.name == prefix for one in workgroups(ctx)):
+    if any(workgroup.name == prefix for workgroup in workgroups(ctx)):
         for id in _rows(ctx, "athena", "list_named_queries", "NamedQueryIds", WorkGroup=prefix):
             yield AwsResource(ctx.client("athena").get_named_query(NamedQueryId=id)["NamedQuery"]["Name"], id)
 

@@ -31,7 +31,7 @@ _IN_GLUE: Final = ("glue_database", "glue_table")
 _RETAINED: Final = ("Retain", "RetainExceptOnCreate")
 _DEPLOYED: Final = 'its stack was deployed with on_destroy = "{}"'
 _CLUSTER: Final = contract.resource_type("kafka_cluster")
-_CLEANED: Final = tuple(f"{contract.CLEANUP_ID}:{each}:" for each in contract.CLEANUPS)
+_CLEANED: Final = tuple(f"{contract.CLEANUP_ID}:{cleanup}:" for cleanup in contract.CLEANUPS)
 #: Prefix of the name that Lambda gives the log group of a function.
 _OF_FUNCTION: Final = "/aws/lambda/"
 #: How many times to remove what is left, or to wait for it: AWS lists some resources for a minute after their deletion.
@@ -292,17 +292,17 @@ class _StackDeletion:
 def _unproved(ctx: DeploymentContext, stack: Stack) -> list[str]:
     """Return why each object at a vendor may exist that the stack couldn't delete."""
     try:
-        known_resources = [known for known in read_known(ctx, stack) if known.status != stacks.DELETED]
+        known_resources = [resource for resource in read_known(ctx, stack) if resource.status != stacks.DELETED]
     except LakeferryError as error:
         return [f"{stack.name}: the states of its objects can't be read: {error.what}"]
     looker = Looker(ctx, deleting=True)
     reasons = []
-    for known in known_resources:
-        existence = looker.look(known)
+    for resource in known_resources:
+        existence = looker.look(resource)
         if existence.answer not in (Answer.ABSENT, Answer.FOREIGN):
             why = existence.why if existence.answer is Answer.UNKNOWN else "it still exists"
-            forget = f"`lakeferry forget {stack.name} {known.identity.logical_id}`"
-            reasons.append(f"{stack.name}: {known.identity.logical_id} is not skipped: {why}. If it is gone: {forget}")
+            forget = f"`lakeferry forget {stack.name} {resource.identity.logical_id}`"
+            reasons.append(f"{stack.name}: {resource.identity.logical_id} is not skipped: {why}. If it is gone: {forget}")
     return reasons
 
 

@@ -31,7 +31,8 @@ def require_own_contents(ctx: DeploymentContext, to_delete: Iterable[Item], stan
     found = [f"Flink statement {name}" for name in statements]
     clusters = [item for item in items if item.kind == "kafka_cluster" and item.verdict is Verdict.MANAGED]
     if clusters:
-        known_resources = [known for stack in standing for known in read_known(ctx, stack) if known.status != stacks.DELETED]
+        resources = [resource for stack in standing for resource in read_known(ctx, stack)]
+        known_resources = [resource for resource in resources if resource.status != stacks.DELETED]
         found += [f"topic {topic} of {item.id}" for item in clusters for topic in _foreign_topics(ctx, item, known_resources)]
     if found:
         hint = "Move or delete them if nobody needs them, then destroy again"
@@ -44,11 +45,11 @@ def _foreign_topics(ctx: DeploymentContext, cluster: Item, known_resources: list
     After a deletion that stopped half-way, the key that lists topics is gone, and so are the topics' resources. The deletion
     before had made this check.
     """
-    own = {name for known in known_resources for name in _names(known)}
+    own = {name for resource in known_resources for name in _names(resource)}
     try:
         listed = set(_list_topics(ctx, cluster))
     except LakeferryError as error:
-        if not any(known.identity.kind == "topic" for known in known_resources):
+        if not any(resource.identity.kind == "topic" for resource in known_resources):
             return []
         secret = ctx.confluent_secret(_MANAGER)
         message = f"whether others have topics in {cluster.id} can't be told with the key in secret {secret}: {error.what}"

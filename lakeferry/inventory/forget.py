@@ -47,9 +47,9 @@ def find(ctx: DeploymentContext, stack_name: str, logical_id: str) -> Forgettabl
     if stack is None:
         raise CommandFailed("FORGET-UNKNOWN", f"this deployment has no stack {stack_name}; its stacks: {', '.join(ctx.stacks)}")
     known_resources, states = read_known(ctx, stack), open_states(ctx, stack)
-    known = next((known for known in known_resources if known.identity.logical_id == logical_id), None)
+    known = next((resource for resource in known_resources if resource.identity.logical_id == logical_id), None)
     if known is None or known.state is None or states is None:
-        with_state = [known.identity.logical_id for known in known_resources if known.state]
+        with_state = [resource.identity.logical_id for resource in known_resources if resource.state]
         message = f"{stack_name} has no state of {logical_id}; it has those of {', '.join(with_state) or 'nothing'}"
         raise CommandFailed("FORGET-UNKNOWN", message)
     existence = Looker(ctx, deleting=True).look(known)

@@ -106,11 +106,11 @@ def find_other_tenants(ctx: DeploymentContext, standing: Iterable[Stack]) -> Ite
     """Yield the first object of each stack that is in another organization or account than the login. See above for the rest."""
     looker = Looker(ctx)
     for stack in standing:
-        for known in read_known(ctx, stack):
+        for resource in read_known(ctx, stack):
             try:
-                looker.require_tenant(known)
+                looker.require_tenant(resource)
             except OtherTenant as other:
-                yield known, other
+                yield resource, other
                 break
 
 

@@ -60,7 +60,7 @@ class StackHistory:
     def may_have_left(self, name: str) -> bool:
         """Return whether there is a stack of this name, or a deleted one of which CloudFormation did not delete everything."""
         gone = [resource for stack in self.deleted if stack.name == name for resource in stack.resources]
-        return any(stack.name == name for stack in self.current) or any(one.status != stacks.DELETED for one in gone)
+        return any(stack.name == name for stack in self.current) or any(stack_.status != stacks.DELETED for stack_ in gone)
 
 
 def read_history(ctx: DeploymentContext) -> StackHistory:
@@ -89,7 +89,8 @@ def stack_items(ctx: DeploymentContext, history: StackHistory) -> Iterator[Item]
 
 def _has(stack: Stack, resource_type: str, physical_id: str, excluded: tuple[str, ...] = ()) -> bool:
     return any(
-        (each.type, each.physical_id) == (resource_type, physical_id) and each.status not in excluded for each in stack.resources
+        (resource.type, resource.physical_id) == (resource_type, physical_id) and resource.status not in excluded
+        for resource in stack.resources
     )
 
 

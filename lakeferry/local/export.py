@@ -167,7 +167,7 @@ def _left_out(rows: dict[str, Any]) -> list[str]:
         # Events of other windows are no loss, but they explain an empty file.
         (0 if rows["rows"] else events["outside_window"], "events of other windows"),
     ]
-    return [f"{what} {count:,}" for count, what in counts if count]
+    return [f"{kind} {count:,}" for count, kind in counts if count]
 
 
 def notes(record: RunRecord) -> list[str]:
@@ -191,7 +191,7 @@ def _rows(window: dict[str, Any]) -> str:
 
 
 def _headline(window: dict[str, Any]) -> str:
-    shown = [f"{one['title'].lower()} {Decimal(one['total']):,}{_unit(one)}" for one in window.get("headline", [])]
+    shown = [f"{total['title'].lower()} {Decimal(total['total']):,}{_unit(total)}" for total in window.get("headline", [])]
     return " · ".join(shown)
 
 

@@ -65,7 +65,7 @@ def query(target: ExportTarget, sql: str) -> Answer:
         load(connection)
         tables = _list_tables(target)
         wanted = {name.lower() for name in connection.get_table_names(sql)}
-        named = [one for one in tables if one[1].lower() in wanted]
+        named = [table for table in tables if table[1].lower() in wanted]
         unread = _views(connection, tables, named or tables)
         try:
             answer = connection.execute(sql)
@@ -216,8 +216,8 @@ def _view(connection: duckdb.DuckDBPyConnection, database: str, name: str, locat
     table = name.replace('"', '""')
     connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
     names = [f'"{schema}"."{table}"'] + ([f'"{table}"'] if bare else [])
-    for one in names:
-        connection.execute(f"CREATE VIEW {one} AS SELECT * FROM iceberg_scan({_literal(location)})")  # noqa: S608
+    for view in names:
+        connection.execute(f"CREATE VIEW {view} AS SELECT * FROM iceberg_scan({_literal(location)})")  # noqa: S608
 
 
 def _literal(text: str) -> str:
@@ -225,7 +225,7 @@ def _literal(text: str) -> str:
 
 
 def show(output: Output, answer: Answer) -> None:
-    for one in answer.unread:
-        output.warn(one)
+    for sentence in answer.unread:
+        output.warn(sentence)
     for line in format_answer(answer.columns, answer.rows, output.width):
         output.print(line)

@@ -55,7 +55,7 @@ def build_plan(ctx: DeploymentContext, cdk: Cdk, report: Reporter) -> Plan:
         refusals=[*others.refusals, *refusals.find(comparison, changes), *answers.refusals],
         unasked=(*others.unasked, *answers.unasked),
         busy=[f"stack {stack.name} is {stack.status}" for stack in deployed.values() if stack.is_in_progress],
-        settings=[one for stack in wanted if stack.name in active for one in _settings(stack, active[stack.name])],
+        settings=[setting for stack in wanted if stack.name in active for setting in _settings(stack, active[stack.name])],
         phases=[phase for phase in phases if phase],
         cost=cost.estimate(ctx.loaded),
         deployed=list(deployed),
@@ -92,13 +92,13 @@ def _settings(wanted: SynthesizedStack, deployed: Stack) -> Iterator[Setting]:
         {
             **{f"tag {name}": value for name, value in stack.tags.items()},
             **{
-                f"output {name}": redact(references.shown(one.get("Value"), {}))
-                for name, one in stack.template.get("Outputs", {}).items()
+                f"output {name}": redact(references.shown(output.get("Value"), {}))
+                for name, output in stack.template.get("Outputs", {}).items()
             },
             "protection against deletion": "on" if stack.is_protected else "off",
         }
         for stack in (deployed, wanted)
     )
-    for what in dict.fromkeys([*after, *before]):
-        if before.get(what) != after.get(what):
-            yield Setting(wanted.name, what, before.get(what, "nothing"), after.get(what, "nothing"))
+    for asset in dict.fromkeys([*after, *before]):
+        if before.get(asset) != after.get(asset):
+            yield Setting(wanted.name, asset, before.get(asset, "nothing"), after.get(asset, "nothing"))

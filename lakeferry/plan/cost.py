@@ -73,7 +73,7 @@ class Estimate:
     def used(self) -> list[Price]:
         """Return the prices that the estimate is based on, in the order of the price table."""
         behind: list[Line | Rate] = [*self.lines, *self.rates]
-        names = {name for each in behind for name in each.prices}
+        names = {name for part in behind for name in part.prices}
         return [price for name, price in price_table().items() if name in names]
 
 
@@ -216,7 +216,7 @@ class Price:
 def price_table() -> dict[str, Price]:
     """Return the prices by id."""
     read = tomllib.loads(PRICES.read_text(encoding="utf-8"))["price"]
-    return {each["id"]: Price(**{**each, "usd": float(each["usd"])}) for each in read}
+    return {entry["id"]: Price(**{**entry, "usd": float(entry["usd"])}) for entry in read}
 
 
 def usd(name: str) -> float:

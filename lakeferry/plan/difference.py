@@ -119,7 +119,8 @@ class Comparison:
         return self._old(resource.stack).get(resource.logical_id)
 
     def _of_stack(self, stack: SynthesizedStack, changed: Mapping[ResourceId, Change]) -> Iterator[Change]:
-        before, after = self._old(stack.name), {one.logical_id: one for one in resources_of(stack.name, stack.template)}
+        before = self._old(stack.name)
+        after = {resource.logical_id: resource for resource in resources_of(stack.name, stack.template)}
         for logical_id, resource in after.items():
             if logical_id not in before:
                 yield Change(resource, Action.CREATE)
@@ -132,7 +133,7 @@ class Comparison:
 
     def _old(self, stack: str) -> dict[str, TemplateResource]:
         deployed = self.deployed.get(stack)
-        return {one.logical_id: one for one in resources_of(stack, deployed.template)} if deployed else {}
+        return {resource.logical_id: resource for resource in resources_of(stack, deployed.template)} if deployed else {}
 
     def _pairs(self) -> Iterator[_Pair]:
         for stack in self.wanted:
@@ -155,7 +156,7 @@ class Comparison:
         why = tuple(_Difference(pair, replaced, self.exports).whys())
         if not why:
             return None
-        action = min((one.effect for one in why), key=GRAVEST.index)
+        action = min((reason.effect for reason in why), key=GRAVEST.index)
         stays = pair.before.stays_when_replaced
         lost = self._lost(pair.before) if action.deletes and not stays else ""
         return Change(pair.after, action, why, lost + replacement.had_instead(pair.before) if lost else "")
@@ -169,13 +170,13 @@ class Comparison:
         lost = replacement.lost_with(resource)
         if not lost or resource.kind != "flink_statement":
             return lost
-        everything = [one for name in self.deployed for one in self._old(name).values()]
-        over = [
-            one for one in everything if one.kind == "tableflow_topic" and resource.logical_id in one.body.get("DependsOn", ())
-        ]
-        topics = {one.properties.get("topic") for one in over}
-        over += [one for one in everything if one.kind == "snowflake_iceberg_table" and one.properties.get("table") in topics]
-        names = ", ".join(f"{one.what} {one.name}" for one in over)
+        everything = [deployed for name in self.deployed for deployed in self._old(name).values()]
+        tableflow_topics = (candidate for candidate in everything if candidate.kind == "tableflow_topic")
+        over = [topic for topic in tableflow_topics if resource.logical_id in topic.body.get("DependsOn", ())]
+        topics = {table.properties.get("topic") for table in over}
+        snowflake_tables = (candidate for candidate in everything if candidate.kind == "snowflake_iceberg_table")
+        over += [table for table in snowflake_tables if table.properties.get("table") in topics]
+        names = ", ".join(f"{table.what} {table.name}" for table in over)
         return f"{lost}. Tables over the topic that it drops stop following it: {names}" if names else lost
 
     @cached_property
@@ -207,7 +208,7 @@ class _Difference:
 
     def _of_property(self, name: str) -> Iterator[Why]:
         fallback = replacement.default(self.pair.after, name)
-        before, after = (one.properties.get(name, fallback) for one in (self.pair.before, self.pair.after))
+        before, after = (resource_.properties.get(name, fallback) for resource_ in (self.pair.before, self.pair.after))
         caused_by = next((id[1] for id in self._referenced(after) if id in self.replaced), "")
         is_same = replacement.is_same(self.pair.after, name, before, after)
         if is_same and not caused_by:

@@ -61,7 +61,7 @@ def phase(stack: str, changes: Iterable[Change], last: float | None = None) -> P
         return None
     slow = [ESTIMATES[kind] for kind in dict.fromkeys(change.resource.kind for change in mine) if kind in ESTIMATES]
     low, high = _CREATE if all(change.action is Action.CREATE for change in mine) else _UPDATE
-    return Phase(stack, low + sum(one[0] for one in slow), high + sum(one[1] for one in slow), last)
+    return Phase(stack, low + sum(seconds[0] for seconds in slow), high + sum(seconds[1] for seconds in slow), last)
 
 
 def last(client: Any, stack_id: str) -> float | None:

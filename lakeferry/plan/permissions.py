@@ -48,10 +48,10 @@ def compare(wanted: Sequence[SynthesizedStack], deployed: Mapping[str, Stack]) -
 
 
 def _of_stack(stack: SynthesizedStack, deployed: Stack | None, given: Exports) -> Iterator[PermissionChange]:
-    before = {one.logical_id: one for one in resources_of(stack.name, deployed.template)} if deployed else {}
-    after = {one.logical_id: one for one in resources_of(stack.name, stack.template)}
+    before = {resource.logical_id: resource for resource in resources_of(stack.name, deployed.template)} if deployed else {}
+    after = {resource.logical_id: resource for resource in resources_of(stack.name, stack.template)}
     for logical_id in dict.fromkeys([*after, *before]):
-        old, new = (_of_resource(each.get(logical_id), given) for each in (before, after))
+        old, new = (_of_resource(resources.get(logical_id), given) for resources in (before, after))
         if old != new:
             added, removed = new - old, old - new
             yield PermissionChange(
@@ -60,7 +60,7 @@ def _of_stack(stack: SynthesizedStack, deployed: Stack | None, given: Exports) -
                 (after.get(logical_id) or before[logical_id]).type,
                 tuple(_lines(added)),
                 tuple(_lines(removed)),
-                any(one.effect == _ALLOW for one in added) or any(one.effect == _DENY for one in removed),
+                any(statement.effect == _ALLOW for statement in added) or any(statement.effect == _DENY for statement in removed),
             )
 
 
@@ -85,8 +85,8 @@ def _of_resource(resource: TemplateResource | None, given: Exports) -> set[Permi
 def _of_documents(value: Any, given: Exports) -> Iterator[Permission]:
     """Yield the permissions in all policy documents in a value."""
     if isinstance(value, list):
-        for each in value:
-            yield from _of_documents(each, given)
+        for item in value:
+            yield from _of_documents(item, given)
     elif isinstance(value, Mapping):
         if "Statement" in value:
             for statement in _listed(value["Statement"]):
@@ -102,10 +102,10 @@ def _of_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Perm
     scopes = [""]
     for name, word in _SCOPE:
         if name in statement:
-            scopes = [f"{scope} {word} {each}" for scope in scopes for each in _written(statement[name], given)]
+            scopes = [f"{scope} {word} {part}" for scope in scopes for part in _written(statement[name], given)]
     actions = [
         *_written(statement.get("Action", []), given),
-        *(f"all but {each}" for each in _written(statement.get("NotAction", []), given)),
+        *(f"all but {part}" for part in _written(statement.get("NotAction", []), given)),
     ]
     effect = str(statement.get("Effect", _ALLOW))
     yield from (Permission(effect, f"{scope}{where}".strip(), action) for scope in scopes for action in actions)
@@ -113,8 +113,8 @@ def _of_statement(statement: Mapping[str, Any], given: Exports) -> Iterator[Perm
 
 def _written(value: Any, given: Exports) -> list[str]:
     if isinstance(value, Mapping) and not references.is_function(value):
-        return [f"{name} {each}" for name, inner in value.items() for each in _written(inner, given)]
-    return [references.without_assets(each, given) for each in _listed(value)]
+        return [f"{name} {part}" for name, inner in value.items() for part in _written(inner, given)]
+    return [references.without_assets(item, given) for item in _listed(value)]
 
 
 def _listed(value: Any) -> list[Any]:
@@ -124,7 +124,7 @@ def _listed(value: Any) -> list[Any]:
 def _lines(permissions: Iterable[Permission]) -> Iterator[str]:
     """Yield a line for each effect and scope, with all actions."""
     grouped: dict[tuple[str, str], list[str]] = {}
-    for one in sorted(permissions):
-        grouped.setdefault((one.effect, one.scope), []).append(one.action)
+    for permission in sorted(permissions):
+        grouped.setdefault((permission.effect, permission.scope), []).append(permission.action)
     for (effect, scope), actions in grouped.items():
         yield f"{effect.lower()} {', '.join(actions)} {scope}".strip()

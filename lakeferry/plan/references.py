@@ -35,11 +35,11 @@ def exports(templates: Mapping[str, Mapping[str, Any]]) -> dict[str, ResourceId]
 def of(stack: str, value: Any, given: Exports) -> Iterator[ResourceId]:
     """Yield the resources that `value` refers to, in its own stack or in another one."""
     if isinstance(value, list):
-        for each in value:
-            yield from of(stack, each, given)
+        for item in value:
+            yield from of(stack, item, given)
     elif isinstance(value, Mapping):
-        for name, each in value.items():
-            yield from _of_function(stack, name, each, given)
+        for name, inner in value.items():
+            yield from _of_function(stack, name, inner, given)
 
 
 def _of_function(stack: str, name: str, value: Any, given: Exports) -> Iterator[ResourceId]:
@@ -53,7 +53,7 @@ def _of_function(stack: str, name: str, value: Any, given: Exports) -> Iterator[
     elif name == "Fn::Sub":
         text, own = (value[0], value[1]) if isinstance(value, list) else (value, {})
         yield from of(stack, list(own.values()), given)
-        yield from ((stack, each.partition(".")[0]) for each in _SUB_VARIABLE.findall(str(text)) if each not in own)
+        yield from ((stack, variable.partition(".")[0]) for variable in _SUB_VARIABLE.findall(str(text)) if variable not in own)
     else:
         yield from of(stack, value, given)
 
@@ -116,6 +116,6 @@ _FUNCTION_TEXTS: Final[Mapping[str, Callable[[Any, Exports], str]]] = {
     "Ref": lambda inner, _: str(inner),
     "Fn::GetAtt": lambda inner, _: ".".join(inner) if isinstance(inner, list) else str(inner),
     "Fn::ImportValue": lambda inner, given: given[inner][1] if isinstance(inner, str) and inner in given else str(inner),
-    "Fn::Join": lambda inner, given: inner[0].join(_text(each, given) for each in inner[1]),
+    "Fn::Join": lambda inner, given: inner[0].join(_text(part, given) for part in inner[1]),
     "Fn::Sub": lambda inner, _: str(inner[0] if isinstance(inner, list) else inner),
 }

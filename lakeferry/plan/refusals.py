@@ -74,12 +74,12 @@ def _exports_in_use(comparison: Comparison, changes: Sequence[Change]) -> Iterat
     repaired = {change.resource.id: change.resource for change in changes if change.gets_another_id and change.is_repair}
     affected = replaced | removed | repaired
     importers: dict[ResourceId, set[str]] = {}
-    wanted = {one.name: json.dumps(one.template) for one in comparison.wanted}
+    wanted = {stack.name: json.dumps(stack.template) for stack in comparison.wanted}
     still: dict[ResourceId, bool] = {}
-    for name, id in references.exports({name: one.template for name, one in comparison.deployed.items()}).items():
+    for name, id in references.exports({name: stack.template for name, stack in comparison.deployed.items()}).items():
         imported = json.dumps({"Fn::ImportValue": name})[1:-1]
         deployed = comparison.deployed.items()
-        users = {stack for stack, one in deployed if stack != id[0] and imported in json.dumps(one.template)}
+        users = {stack for stack, other_stack in deployed if stack != id[0] and imported in json.dumps(other_stack.template)}
         if id in affected and users:
             importers.setdefault(id, set()).update(users)
             still[id] = still.get(id, False) or any(imported in wanted.get(stack, imported) for stack in users)
@@ -128,7 +128,7 @@ def _by_confluent(before: TemplateResource, change: Change) -> str:
     if change.action is not Action.UPDATE:
         return ""
     if after.kind == "topic":
-        old, new = (int(_value(one, "partitions")) for one in (before, after))
+        old, new = (int(_value(resource_, "partitions")) for resource_ in (before, after))
         if new < old:
             return f"partitions can't be lowered from {old} to {new}. {errors.CANT_CHANGE.remedy}"
     if after.kind == "tableflow_topic" and _value(before, "data_retention_ms") and not _value(after, "data_retention_ms"):
@@ -149,12 +149,13 @@ def _lowered(before: TemplateResource, after: TemplateResource) -> str:
 
 def _because_of_tables_and_records(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Refusal]:
     """Yield topics whose new cleanup.policy needs another write mode of the table, and removed schemas whose topic stays."""
-    wanted = [one for stack in comparison.wanted for one in resources_of(stack.name, stack.template)]
-    stay = {(one.kind, str(one.properties.get("topic"))) for one in wanted if comparison.before(one)}
+    wanted = [resource for stack in comparison.wanted for resource in resources_of(stack.name, stack.template)]
+    stay = {(resource.kind, str(resource.properties.get("topic"))) for resource in wanted if comparison.before(resource)}
     for change in changes:
         one, before = change.resource, comparison.before(change.resource)
         if before and one.kind == "topic" and change.action is Action.UPDATE:
-            compacts = ["compact" in str((each.properties.get("config") or {}).get("cleanup.policy")) for each in (before, one)]
+            configs = [topic.properties.get("config") or {} for topic in (before, one)]
+            compacts = ["compact" in str(config.get("cleanup.policy")) for config in configs]
             if compacts[0] != compacts[1] and ("tableflow_topic", str(one.properties["topic"])) in stay:
                 yield Refusal(
                     one,

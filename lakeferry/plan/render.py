@@ -63,13 +63,13 @@ class Plan:
     @property
     def losses(self) -> list[Change]:
         """Return the changes that delete data, without refused changes, which can't be deployed."""
-        refused = {one.resource.id for one in self.refusals}
+        refused = {refusal.resource.id for refusal in self.refusals}
         return _by_severity([change for change in self.changes if change.data_loss and change.resource.id not in refused])
 
     @property
     def broadened(self) -> list[PermissionChange]:
         """Return the changes of permissions that allow more in a deployed stack."""
-        return [one for one in self.permissions if one.broadens and one.stack in self.deployed]
+        return [permission for permission in self.permissions if permission.broadens and permission.stack in self.deployed]
 
     def counts(self, *systems: str) -> Counter[Action]:
         return Counter(change.action for change in self.changes if not systems or change.resource.system in systems)
@@ -85,8 +85,8 @@ def show(output: Output, plan: Plan) -> None:
     for system in _ORDER:
         _show_system(output, plan, system)
     _permissions(output, plan)
-    for one in plan.settings:
-        output.print(f"stack {one.stack}: {one.what}: {one.before} → {one.after}")
+    for setting in plan.settings:
+        output.print(f"stack {setting.stack}: {setting.what}: {setting.before} → {setting.after}")
     for name in plan.removed_from_file:
         output.print(f"stack {name} is kept: it is no longer in the deployment file, and `lakeferry deploy` deletes no stack")
     if plan.phases and not plan.is_empty:
@@ -128,12 +128,12 @@ def document(plan: Plan) -> dict[str, Any]:
         "account": plan.account,
         "region": plan.region,
         "changes": changes,
-        "settings": [attrs.asdict(one) for one in plan.settings],
+        "settings": [attrs.asdict(setting) for setting in plan.settings],
         "losses": [_as_document(change) for change in plan.losses],
         "adopted": [resource.name for resource in ownership.adopted(plan.changes)],
-        "refused": [{"resource": one.resource.name, "reason": one.reason} for one in plan.refusals],
+        "refused": [{"resource": refusal.resource.name, "reason": refusal.reason} for refusal in plan.refusals],
         "not_checked": list(plan.unasked),
-        "permissions": [attrs.asdict(one) for one in plan.permissions],
+        "permissions": [attrs.asdict(permission) for permission in plan.permissions],
         "busy": plan.busy,
         "removed_from_file": plan.removed_from_file,
         "phases": [attrs.asdict(phase) for phase in plan.phases],
@@ -158,17 +158,17 @@ def show_losses(output: Output, plan: Plan) -> None:
 
 def show_permissions(output: Output, changes: Iterable[PermissionChange]) -> None:
     """Show permissions in full, because users approve them."""
-    for one in changes:
-        more = " allows more" if one.broadens else ""
-        output.print(f"  {one.type.removeprefix('AWS::')} {one.logical_id} in {one.stack}{more}", alarm=one.broadens)
-        for line in one.added:
+    for change in changes:
+        more = " allows more" if change.broadens else ""
+        output.print(f"  {change.type.removeprefix('AWS::')} {change.logical_id} in {change.stack}{more}", alarm=change.broadens)
+        for line in change.added:
             output.print(f"      + {line}")
-        for line in one.removed:
+        for line in change.removed:
             output.print(f"      - {line}")
 
 
 def _permissions(output: Output, plan: Plan) -> None:
-    shown = [one for one in plan.permissions if output.verbose or one.stack in plan.deployed]
+    shown = [permission for permission in plan.permissions if output.verbose or permission.stack in plan.deployed]
     if shown:
         output.print("\nPermissions:")
         show_permissions(output, shown)
@@ -196,10 +196,10 @@ def _rows(changes: Iterable[Change], verbose: bool) -> Iterator[list[str]]:
     for change in _by_severity(changes):
         why = "; ".join(map(str, change.why))
         groups.setdefault((change.action, change.resource.what, why), []).append(change.resource.name)
-    for (action, what, why), names in groups.items():
+    for (action, kind, why), names in groups.items():
         shown = names if verbose or action is not Action.CREATE else names[:_MAX_NAMES]
         more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-        yield [action.upper() if action.deletes else str(action), what, ", ".join(shown) + more, why]
+        yield [action.upper() if action.deletes else str(action), kind, ", ".join(shown) + more, why]
 
 
 def _by_severity(changes: Iterable[Change]) -> list[Change]:

@@ -102,8 +102,8 @@ def _service_spec() -> _ServiceSpec:
     with gzip.open(ROOT / "node_modules" / cdk.PACKAGE / _SERVICE_SPEC) as file:
         schema = json.load(file)["schema"]
     return _ServiceSpec(
-        {each["cloudFormationType"]: each["properties"] for each in schema["resource"]["entities"]},
-        {each["$id"]: each["properties"] for each in schema["typeDefinition"]["entities"]},
+        {entity["cloudFormationType"]: entity["properties"] for entity in schema["resource"]["entities"]},
+        {entity["$id"]: entity["properties"] for entity in schema["typeDefinition"]["entities"]},
     )
 
 
@@ -153,7 +153,7 @@ def had_instead(resource: TemplateResource) -> str:
 def as_strings(value: Any) -> Any:
     """Return the value with all numbers and booleans as strings, as CloudFormation passes them."""
     if isinstance(value, Mapping):
-        return {name: as_strings(each) for name, each in value.items()}
+        return {name: as_strings(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [as_strings(each) for each in value]
+        return [as_strings(item) for item in value]
     return str(value).lower() if isinstance(value, bool) else str(value) if value is not None else None

@@ -33,9 +33,10 @@ def compare(ctx: DeploymentContext, active: Mapping[str, Stack]) -> Answers:
         if stack is None or not any(custom(stack)):
             continue
         try:
-            for known, other in find_other_tenants(ctx, [stack]):
-                body = {"Type": contract.resource_type(known.identity.kind), "Properties": known.properties}
-                resource = TemplateResource(stack.name, known.identity.logical_id, body)
+            for known_object, other in find_other_tenants(ctx, [stack]):
+                identity = known_object.identity
+                body = {"Type": contract.resource_type(identity.kind), "Properties": known_object.properties}
+                resource = TemplateResource(stack.name, identity.logical_id, body)
                 refused.append(Refusal(resource, f"{other.row.code}: {other.what}. {other.remedy}"))
         except (LakeferryError, CommandFailed) as failure:
             why = failure.what if isinstance(failure, LakeferryError) else failure.message

@@ -229,7 +229,7 @@ class Harness:
 
     def objects(self, bucket: str, prefix: str) -> list[str]:
         pages = self.ctx.client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        return [each["Key"] for page in pages for each in page.get("Contents", [])]
+        return [item["Key"] for page in pages for item in page.get("Contents", [])]
 
     def content(self, bucket: str, key: str) -> bytes:
         body: bytes = self.ctx.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()

@@ -51,7 +51,7 @@ def write(phases: Sequence[Phase], seconds: float, out: Path) -> dict[str, Any]:
 
 def page(phases: Sequence[Phase], seconds: float) -> str:
     checks = [(phase.name, check.claim, check.seen) for phase in phases for check in phase.checks]
-    wrong = "".join(f"<p class=wrong>{html.escape(f'{each.name}: {each.failure}')}</p>" for each in phases if each.failure)
+    wrong = "".join(f"<p class=wrong>{html.escape(f'{phase.name}: {phase.failure}')}</p>" for phase in phases if phase.failure)
     verdict = "failed" if wrong else f"{len(checks)} checks passed"
     timed = [(phase.name, f"{phase.seconds:.1f} s") for phase in phases]
     return "".join(
@@ -64,14 +64,14 @@ def page(phases: Sequence[Phase], seconds: float) -> str:
             f"<h2>Phases</h2><p>{seconds:.0f} s in all.</p>",
             _table(("phase", "time"), timed, numeric=1),
             "<h2>What a rehearsal doesn't cover</h2><ul>",
-            *(f"<li>{html.escape(each)}</li>" for each in NOT_COVERED),
+            *(f"<li>{html.escape(sentence)}</li>" for sentence in NOT_COVERED),
             "</ul>",
         )
     )
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numeric: int = -1) -> str:
-    top = "".join(f"<th>{html.escape(each)}</th>" for each in head)
+    top = "".join(f"<th>{html.escape(title)}</th>" for title in head)
     body = "".join("<tr>" + "".join(_cell(cell, column == numeric) for column, cell in enumerate(row)) + "</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 

@@ -122,7 +122,7 @@ def parse(sql: str) -> exp.Query | re.Match[str]:
     if match := _SHOW_TABLES.fullmatch(sql) or _DESCRIBE.fullmatch(sql):
         return match
     try:
-        statements = [each for each in sqlglot.parse(sql, dialect="trino") if each is not None]
+        statements = [statement for statement in sqlglot.parse(sql, dialect="trino") if statement is not None]
     except SqlglotError as error:
         first = next(iter(getattr(error, "errors", [])), {"highlight": str(error).splitlines()[0]})
         raise Malformed(f"line {first.get('line', 1)}:{first.get('col', 1)}: mismatched input '{first['highlight']}'") from None
@@ -212,7 +212,7 @@ class Engine:
         """Replace each table by a view. Return each view's columns, and whether all tables are $snapshots."""
         schemas: dict[str, dict[str, str]] = {}
         kinds = set()
-        common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+        common = {expression.alias.lower() for expression in tree.find_all(exp.CTE)}
         for node in list(tree.find_all(exp.Table)):
             if not isinstance(node.this, exp.Identifier) or node.args.get("version"):
                 raise Failed(f"{_NOT_SIMULATED}: reading from {node.sql(dialect='trino')}")
@@ -275,9 +275,9 @@ def _glue_errors(not_found: str) -> Iterator[None]:
 def _translate(tree: exp.Query, schemas: dict[str, dict[str, str]]) -> str:
     """Return DuckDB's SQL. Columns without a name get one by position (_col0). Raises Failed for an unknown column."""
     for select in tree.find_all(exp.Select):
-        for number, each in enumerate(select.expressions):
-            if not isinstance(each, exp.Alias | exp.Column | exp.Dot) and not each.is_star:
-                each.replace(exp.alias_(each.copy(), f"_col{number}", quoted=True))
+        for number, projection in enumerate(select.expressions):
+            if not isinstance(projection, exp.Alias | exp.Column | exp.Dot) and not projection.is_star:
+                projection.replace(exp.alias_(projection.copy(), f"_col{number}", quoted=True))
     for column in tree.find_all(exp.Column):
         column.set("db", None)
         column.set("catalog", None)

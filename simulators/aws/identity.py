@@ -152,4 +152,4 @@ def _for_service(document: Any, service: str) -> dict[str, Any]:
     statements = read.get("Statement", [])
     named = ministack("core.iam_evaluator")._service_principal_matches
     listed = statements if isinstance(statements, list) else [statements]
-    return {"Statement": [{**each, "Principal": "*"} for each in listed if named(each.get("Principal"), service)]}
+    return {"Statement": [{**statement, "Principal": "*"} for statement in listed if named(statement.get("Principal"), service)]}

@@ -135,9 +135,9 @@ def _fetched(
 ) -> job_process.Script:
     """Download the script and the zips of --extra-py-files with the role's credentials. Raises Failed."""
     client = identity.client("s3", credentials)
-    zips = [each for each in arguments.get("--extra-py-files", "").split(",") if each]
+    zips = [location for location in arguments.get("--extra-py-files", "").split(",") if location]
     script = _fetch(client, job["Command"]["ScriptLocation"], folder / "script")
-    fetched = tuple(_fetch(client, each, folder / "zips") for each in zips)
+    fetched = tuple(_fetch(client, location, folder / "zips") for location in zips)
     return job_process.Script(job["GlueVersion"], folder, script, fetched, arguments)
 
 

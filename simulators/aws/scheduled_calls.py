@@ -95,7 +95,7 @@ def _universal(occurrence: Occurrence, service: str, action: str, number: int) -
     client = identity.client(_BOTO_NAMES.get(service, service), occurrence.credentials(), tries=1)
     method = getattr(client, xform_name(action[0].upper() + action[1:]))
     answer = method(**json.loads(occurrence.input(number)))
-    return json.loads(json.dumps({name: each for name, each in answer.items() if name != "ResponseMetadata"}, default=str))
+    return json.loads(json.dumps({name: value for name, value in answer.items() if name != "ResponseMetadata"}, default=str))
 
 
 def _function(occurrence: Occurrence, number: int) -> Any:

@@ -268,12 +268,12 @@ FAULTS: dict[str, Callable[[Exchange], Awaitable[None]]] = {
 
 def read_rules(text: bytes) -> list[Rule]:
     """Read the rules. Raises ValueError, which says what is wrong."""
-    known = {each.name for each in fields(Rule)} - {"seen", "hits"}
+    known = {field.name for field in fields(Rule)} - {"seen", "hits"}
     rules = []
-    for given in json.loads(text)["rules"]:
-        if unknown := given.keys() - known:
+    for document in json.loads(text)["rules"]:
+        if unknown := document.keys() - known:
             raise ValueError(f"a rule has no {', '.join(sorted(unknown))}. It may have {', '.join(sorted(known))}")
-        rule = Rule(**given)
+        rule = Rule(**document)
         if rule.fault not in FAULTS or rule.shape not in SHAPES:
             raise ValueError(
                 f"no fault {rule.fault!r} in shape {rule.shape!r}. Faults: {', '.join(FAULTS)}; shapes: {', '.join(SHAPES)}"

@@ -192,7 +192,7 @@ def _share(share: float, count: int) -> int:
 
 def _span(start: datetime, end: datetime) -> tuple[int, int]:
     """Return the start in milliseconds since 1970 UTC, and the length in milliseconds."""
-    first, after = ((each - _EPOCH) // _MILLISECOND for each in (start, end))
+    first, after = ((instant - _EPOCH) // _MILLISECOND for instant in (start, end))
     if after <= first:
         raise ValueError(f"from {start.isoformat()} until {end.isoformat()}: the span is empty. The end must come later")
     return first, after - first

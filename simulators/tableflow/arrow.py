@@ -33,10 +33,10 @@ def to_arrow(topic: Topic, schema: Schema, naming: Naming, records: Sequence[Rec
     Raises RecordError if a value doesn't fit.
     """
     arrow = schema_to_pyarrow(sanitize_column_names(schema))
-    fields = dict(zip((each.name for each in schema.fields), arrow, strict=True))
-    columns = _value_columns(topic, fields, [each.value for each in records])
+    fields = dict(zip((field.name for field in schema.fields), arrow, strict=True))
+    columns = _value_columns(topic, fields, [record.value for record in records])
     if has_key_column(topic):
-        columns[KEY_COLUMN] = pa.array([each.key for each in records], fields[KEY_COLUMN].type)
+        columns[KEY_COLUMN] = pa.array([record.key for record in records], fields[KEY_COLUMN].type)
     for name in METADATA:
         column = metadata_column(name, naming)
         columns[column] = _metadata_array(name, records, fields[column].type, topic, schema_id)
@@ -44,10 +44,10 @@ def to_arrow(topic: Topic, schema: Schema, naming: Naming, records: Sequence[Rec
 
 
 def _value_columns(topic: Topic, fields: Mapping[str, pa.Field], values: Sequence[Any]) -> dict[str, pa.Array]:
-    wanted = [(each.name, fields[each.name]) for each in topic.root.fields]
+    wanted = [(field.name, fields[field.name]) for field in topic.root.fields]
     struct = pa.struct([pa.field(name, field.type) for name, field in wanted])
     if convert := _converter(topic.root):
-        values = [convert(each) for each in values]
+        values = [convert(value) for value in values]
     try:
         arrays = pa.array(values, struct).flatten()
     except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError, ValueError) as error:
@@ -61,11 +61,11 @@ def _value_columns(topic: Topic, fields: Mapping[str, pa.Field], values: Sequenc
 def _metadata_array(name: str, records: Sequence[Record], kind: pa.DataType, topic: Topic, schema_id: int) -> pa.Array:
     match name:
         case "headers":
-            return pa.array([list(dict(each.headers).items()) for each in records], kind)
+            return pa.array([list(dict(record.headers).items()) for record in records], kind)
         case "timestamp":
-            return pa.array([each.timestamp for each in records], pa.timestamp("ms", "UTC")).cast(kind)
+            return pa.array([record.timestamp for record in records], pa.timestamp("ms", "UTC")).cast(kind)
         case "raw-key":
-            return pa.array([each.key for each in records], kind)
+            return pa.array([record.key for record in records], kind)
         case "raw-value":
             return pa.array(_encoded(topic, records, schema_id), kind)
     values = map(attrgetter(name.replace("-", "_")), records)
@@ -75,7 +75,7 @@ def _metadata_array(name: str, records: Sequence[Record], kind: pa.DataType, top
 def _encoded(topic: Topic, records: Sequence[Record], schema_id: int) -> list[bytes | None]:
     schema = parse(topic.schema)
     prefix = _MAGIC + schema_id.to_bytes(4, "big")
-    return [None if each.value is None else _encode(schema, each.value, prefix) for each in records]
+    return [None if record.value is None else _encode(schema, record.value, prefix) for record in records]
 
 
 def _encode(schema: Any, value: dict[str, Any], prefix: bytes) -> bytes:
@@ -106,7 +106,7 @@ def _array_converter(items: Node) -> Convert | None:
     inner = _converter(items)
     if inner is None:
         return None
-    return _nullable(lambda values: [inner(each) for each in values])
+    return _nullable(lambda values: [inner(value) for value in values])
 
 
 def _map_converter(node: Map) -> Convert:
@@ -118,14 +118,14 @@ def _map_converter(node: Map) -> Convert:
 
 
 def _struct_converter(struct: Struct) -> Convert | None:
-    changed = {each.name: convert for each in struct.fields if (convert := _converter(each.node))}
+    changed = {field.name: convert for field in struct.fields if (convert := _converter(field.node))}
     if not changed:
         return None
-    return _nullable(lambda value: value | {name: each(value.get(name)) for name, each in changed.items()})
+    return _nullable(lambda value: value | {name: convert_field(value.get(name)) for name, convert_field in changed.items()})
 
 
 def _union_converter(union: Union) -> Convert:
-    branches = {each.avro_name: (each.column, _converter(each.node) or _same) for each in union.branches}
+    branches = {branch.avro_name: (branch.column, _converter(branch.node) or _same) for branch in union.branches}
 
     def convert(value: tuple[str, Any]) -> dict[str, Any]:
         column, inner = branches[value[0]]

@@ -106,7 +106,7 @@ class Struct(_Nullable):
     fields: tuple[Field, ...]
 
     def __getitem__(self, name: str) -> Node:
-        return next(each.node for each in self.fields if each.name == name)
+        return next(field.node for field in self.fields if field.name == name)
 
 
 @dataclass(frozen=True, slots=True)

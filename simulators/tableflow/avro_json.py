@@ -36,7 +36,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS: Final = {"millis": timedelta(milliseconds=1), "micros": timedelta(microseconds=1)}
 _DAY: Final = timedelta(days=1)
 _TIME_KINDS: Final = frozenset(
-    ("date", *(f"{what}-{unit}" for what in ("time", "timestamp", "local-timestamp") for unit in _UNITS))
+    ("date", *(f"{kind}-{unit}" for kind in ("time", "timestamp", "local-timestamp") for unit in _UNITS))
 )
 
 
@@ -145,13 +145,13 @@ class _RecordDecoder:
 def _array(decode: Decoder, value: Any, path: str, report: Report) -> Any:
     if not isinstance(value, list):
         return report(path, f"expected an array, found {shown(value)}")
-    return [decode(each, f"{path}[{number}]", report) for number, each in enumerate(value)]
+    return [decode(item, f"{path}[{number}]", report) for number, item in enumerate(value)]
 
 
 def _map(decode: Decoder, value: Any, path: str, report: Report) -> Any:
     if not isinstance(value, Mapping):
         return report(path, f"expected an object, found {shown(value)}")
-    return {key: decode(each, f"{path}{{{shown(key)}}}", report) for key, each in value.items()}
+    return {key: decode(item, f"{path}{{{shown(key)}}}", report) for key, item in value.items()}
 
 
 class _UnionDecoder:

@@ -26,15 +26,15 @@ from simulators.tableflow.topic import Topic
 def evolve(table: Table, before: Topic, after: Topic) -> Table:
     """Change the schema. Raises SchemaError, which names every field, if Tableflow refuses the change."""
     columns = table.schema().fields
-    owned = {each.name for each in before.root.fields}
+    owned = {field.name for field in before.root.fields}
     merge = _Merge(count(table.metadata.last_column_id + 1))
-    merged = merge.fields([each for each in columns if each.name in owned], after.root, "")
-    others = {each.name for each in columns} - owned
-    merge.refused += [f"{each.name}: Tableflow has a column of this name" for each in merged if each.name in others]
+    merged = merge.fields([column for column in columns if column.name in owned], after.root, "")
+    others = {column.name for column in columns} - owned
+    merge.refused += [f"{field.name}: Tableflow has a column of this name" for field in merged if field.name in others]
     if merge.refused:
         raise SchemaError(f"topic {after.name}: the table can't take the new schema. {'; '.join(merge.refused)}")
-    first = next(position for position, each in enumerate(columns) if each.name in owned)
-    schema_id = 1 + max(each.schema_id for each in table.metadata.schemas)
+    first = next(position for position, column in enumerate(columns) if column.name in owned)
+    schema_id = 1 + max(schema.schema_id for schema in table.metadata.schemas)
     schema = Schema(*columns[:first], *merged, *columns[first + len(owned) :], schema_id=schema_id)
     unchanged = {"type": "assert-current-schema-id", "current-schema-id": table.metadata.current_schema_id}
     updates = (AddSchemaUpdate(schema=schema), SetCurrentSchemaUpdate.model_validate({"schema-id": -1}))
@@ -49,14 +49,14 @@ class _Merge:
         self.refused: list[str] = []
 
     def fields(self, old: Sequence[types.NestedField], new: Struct | Union, path: str) -> list[types.NestedField]:
-        known = {each.name: each for each in old}
-        wanted = {each.name: each for each in _fields(new)}
+        known = {field.name: field for field in old}
+        wanted = {field.name: field for field in _fields(new)}
         for name in known.keys() - wanted.keys():
             self._refuse(f"{path}{name}", "removed or renamed")
         kept = [name for name in wanted if name in known]
         if kept != [name for name in known if name in wanted]:
             self._refuse(path.rstrip(".") or "(top)", f"reordered to {', '.join(kept)}")
-        return [self._field(known.get(each.name), each, path + each.name) for each in wanted.values()]
+        return [self._field(known.get(field.name), field, path + field.name) for field in wanted.values()]
 
     def _field(self, old: types.NestedField | None, new: Field, path: str) -> types.NestedField:
         required = not new.node.nullable
@@ -96,7 +96,7 @@ class _Merge:
 def _fields(node: Struct | Union) -> Sequence[Field]:
     if isinstance(node, Struct):
         return node.fields
-    return [Field(each.column, replace(each.node, nullable=True)) for each in node.branches]
+    return [Field(branch.column, replace(branch.node, nullable=True)) for branch in node.branches]
 
 
 def _widens(old: types.IcebergType, new: types.IcebergType) -> bool:

@@ -69,7 +69,7 @@ class _DeleteManifestWriter(ManifestWriterV2):
 
     def _with_partition(self, format_version: TableVersion) -> Schema:
         of_file = data_file_with_partition(self._spec.partition_type(self._schema), format_version)
-        fields = [_EQUALITY_IDS if each.field_id == _EQUALITY_IDS.field_id else each for each in of_file.fields]
+        fields = [_EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in of_file.fields]
         return manifest_entry_schema_with_data_file(format_version, StructType(*fields))
 
 
@@ -87,7 +87,7 @@ def live_entries(metadata: TableMetadata, io: FileIO) -> list[ManifestEntry]:
     """Return entries of the current snapshot's data and delete files, in the order of their commits."""
     snapshot = metadata.current_snapshot()
     manifests = snapshot.manifests(io) if snapshot else []
-    entries = [entry for each in manifests for entry in each.fetch_manifest_entry(io)]
+    entries = [entry for manifest in manifests for entry in manifest.fetch_manifest_entry(io)]
     return sorted(entries, key=lambda entry: entry.sequence_number or 0)
 
 
@@ -102,14 +102,14 @@ class _Commit:
         manifests = list(self._new_manifests(added, removed))
         if not removed and self._parent:
             before = self._parent.manifests(self._table.io)
-            manifests += [each for each in before if each.has_added_files() or each.has_existing_files()]
+            manifests += [manifest for manifest in before if manifest.has_added_files() or manifest.has_existing_files()]
         parent = self._parent.snapshot_id if self._parent else None
         snapshot = {
             "snapshot-id": self._snapshot_id,
             "parent-snapshot-id": parent,
             "manifest-list": self._write_list(manifests, parent),
             "sequence-number": self._table.metadata.next_sequence_number(),
-            "summary": self._summary(added, [each.data_file for each in removed]),
+            "summary": self._summary(added, [entry.data_file for entry in removed]),
             "schema-id": self._table.metadata.current_schema_id,
         }
         main = {"ref-name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH, "snapshot-id": self._snapshot_id}
@@ -118,10 +118,10 @@ class _Commit:
         return apply(self._table, updates, (AssertRefSnapshotId.model_validate(unchanged),))
 
     def _new_manifests(self, added: Sequence[DataFile], removed: Sequence[ManifestEntry]) -> Iterator[ManifestFile]:
-        entries = [self._entry(ManifestEntryStatus.ADDED, each) for each in added]
-        entries += [self._entry(ManifestEntryStatus.DELETED, each.data_file, each) for each in removed]
-        data = [each for each in entries if each.data_file.content is DataFileContent.DATA]
-        deletes = [each for each in entries if each.data_file.content is not DataFileContent.DATA]
+        entries = [self._entry(ManifestEntryStatus.ADDED, file) for file in added]
+        entries += [self._entry(ManifestEntryStatus.DELETED, entry.data_file, entry) for entry in removed]
+        data = [entry for entry in entries if entry.data_file.content is DataFileContent.DATA]
+        deletes = [entry for entry in entries if entry.data_file.content is not DataFileContent.DATA]
         for number, (writer, chosen) in enumerate(((ManifestWriterV2, data), (_DeleteManifestWriter, deletes))):
             if chosen:
                 yield self._write_manifest(writer, chosen, number)
@@ -139,8 +139,8 @@ class _Commit:
         table = self._table
         output = table.io.new_output(table.location_provider().new_metadata_location(f"{self._id}-m{number}.avro"))
         with writer(table.spec(), table.schema(), output, self._snapshot_id, _CODEC) as manifest:
-            for each in entries:
-                manifest.add_entry(each)
+            for entry in entries:
+                manifest.add_entry(entry)
         return manifest.to_manifest_file()
 
     def _write_list(self, manifests: list[ManifestFile], parent: int | None) -> str:
@@ -154,10 +154,10 @@ class _Commit:
 
     def _summary(self, added: Sequence[DataFile], removed: Sequence[DataFile]) -> Summary:
         collector = SnapshotSummaryCollector()
-        for each in added:
-            collector.add_file(each, self._table.schema())
-        for each in removed:
-            collector.remove_file(each, self._table.schema())
+        for file in added:
+            collector.add_file(file, self._table.schema())
+        for entry in removed:
+            collector.remove_file(entry, self._table.schema())
         # PyIceberg calculates totals only for operations that it can commit itself, and `replace` is not one of them.
         countable = Operation.OVERWRITE if self._operation is Operation.REPLACE else self._operation
         before = self._parent.summary if self._parent else None
@@ -167,9 +167,9 @@ class _Commit:
 
 def apply(table: Table, updates: tuple[TableUpdate, ...], requirements: tuple[TableRequirement, ...] = ()) -> Table:
     """Commit, delete the metadata files that the commit removed from the metadata log, and return the updated table."""
-    before = {each.metadata_file for each in table.metadata.metadata_log}
+    before = {entry.metadata_file for entry in table.metadata.metadata_log}
     answer = table.catalog.commit_table(table, requirements, updates)
-    for outdated in before - {each.metadata_file for each in answer.metadata.metadata_log}:
+    for outdated in before - {entry.metadata_file for entry in answer.metadata.metadata_log}:
         table.io.delete(outdated)
     return Table(table.name(), answer.metadata, answer.metadata_location, table.io, table.catalog)
 
@@ -198,7 +198,7 @@ def _write(table: Table, schema: Schema, rows: pa.Table, content: DataFileConten
         file_format=FileFormat.PARQUET,
         partition=_UNPARTITIONED,
         file_size_in_bytes=len(output),
-        equality_ids=[each.field_id for each in schema.fields] if content is DataFileContent.EQUALITY_DELETES else None,
+        equality_ids=[field.field_id for field in schema.fields] if content is DataFileContent.EQUALITY_DELETES else None,
         **writer.result().to_serialized_dict(),
     )
     file.spec_id = table.spec().spec_id
@@ -211,17 +211,17 @@ def live_rows(table: Table, key_columns: Sequence[str]) -> pa.Table:
     Columns have their Parquet names and field ids, ready to be written again.
     """
     entries = live_entries(table.metadata, table.io)
-    data = [each for each in entries if each.data_file.content is DataFileContent.DATA]
-    deleted = _newest_deletes(table, [each for each in entries if each not in data])
-    files = [_rows(table, data)] if not deleted else [_surviving(table, each, deleted, key_columns) for each in data]
+    data = [entry for entry in entries if entry.data_file.content is DataFileContent.DATA]
+    deleted = _newest_deletes(table, [entry for entry in entries if entry not in data])
+    files = [_rows(table, data)] if not deleted else [_surviving(table, entry, deleted, key_columns) for entry in data]
     arrow = schema_to_pyarrow(sanitize_column_names(table.schema()))
-    return pa.concat_tables([arrow.empty_table(), *(each.rename_columns(arrow.names).cast(arrow) for each in files)])
+    return pa.concat_tables([arrow.empty_table(), *(table_.rename_columns(arrow.names).cast(arrow) for table_ in files)])
 
 
 def expire(table: Table, keep: int) -> Table:
     """Expire all but the newest `keep` snapshots, and delete the files that only expired snapshots refer to."""
-    newest_first = sorted(table.metadata.snapshots, key=lambda each: each.sequence_number or 0, reverse=True)
-    outdated = [each.snapshot_id for each in newest_first[keep:]]
+    newest_first = sorted(table.metadata.snapshots, key=lambda snapshot: snapshot.sequence_number or 0, reverse=True)
+    outdated = [snapshot.snapshot_id for snapshot in newest_first[keep:]]
     if not outdated:
         return table
     before = _files(table)
@@ -236,15 +236,15 @@ def _files(table: Table) -> set[str]:
     files, manifests = set(), {}
     for snapshot in table.metadata.snapshots:
         files.add(snapshot.manifest_list)
-        manifests.update({each.manifest_path: each for each in snapshot.manifests(table.io)})
+        manifests.update({manifest.manifest_path: manifest for manifest in snapshot.manifests(table.io)})
     for path, manifest in manifests.items():
-        files |= {path, *(each.data_file.file_path for each in manifest.fetch_manifest_entry(table.io))}
+        files |= {path, *(entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io))}
     return files
 
 
 def _rows(table: Table, entries: Sequence[ManifestEntry]) -> pa.Table:
     scan = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
-    return scan.to_table([FileScanTask(each.data_file) for each in entries])
+    return scan.to_table([FileScanTask(entry.data_file) for entry in entries])
 
 
 def _newest_deletes(table: Table, entries: Sequence[ManifestEntry]) -> dict[tuple[object, ...], int]:

@@ -49,7 +49,7 @@ class Log:
         self._keyless = 0
 
     def append(self, sent: Iterable[Sent]) -> list[Record]:
-        return [self._append(each) for each in sent]
+        return [self._append(message) for message in sent]
 
     def _append(self, sent: Sent) -> Record:
         partition = self._partition(sent.key)

@@ -69,7 +69,7 @@ def table_schema(topic: Topic, naming: Naming) -> Schema:
 
 def has_key_column(topic: Topic) -> bool:
     """Return whether the record's key is a column. Per Tableflow's documentation, a value field named `key` takes its place."""
-    return KEY_COLUMN not in {each.name for each in topic.root.fields}
+    return KEY_COLUMN not in {field.name for field in topic.root.fields}
 
 
 def iceberg_type(node: Node, ids: Iterator[int]) -> types.IcebergType:
@@ -83,7 +83,7 @@ def iceberg_type(node: Node, ids: Iterator[int]) -> types.IcebergType:
         case Struct():
             return types.StructType(*_fields(node, ids))
         case Union(branches):
-            return types.StructType(*(_optional(ids, each.column, iceberg_type(each.node, ids)) for each in branches))
+            return types.StructType(*(_optional(ids, branch.column, iceberg_type(branch.node, ids)) for branch in branches))
     return _plain_type(node)
 
 
@@ -100,8 +100,8 @@ def _plain_type(node: Scalar | Enum | Decimal | Fixed) -> types.IcebergType:
 
 def _fields(struct: Struct, ids: Iterator[int]) -> list[types.NestedField]:
     return [
-        types.NestedField(next(ids), each.name, iceberg_type(each.node, ids), required=not each.node.nullable)
-        for each in struct.fields
+        types.NestedField(next(ids), field.name, iceberg_type(field.node, ids), required=not field.node.nullable)
+        for field in struct.fields
     ]
 
 

@@ -33,7 +33,7 @@ class Topic:
             raise SchemaError(f"topic name {self.name!r}: Kafka takes 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'")
         object.__setattr__(self, "root", resolve(self.schema))
         for role, name in ((KEY_PROPERTY, self.key_field), (TIME_PROPERTY, self.time_field)):
-            if name is not None and name not in {each.name for each in self.root.fields}:
+            if name is not None and name not in {field.name for field in self.root.fields}:
                 raise SchemaError(f"topic {self.name}: {role} names the field {name!r}, which the schema doesn't have")
         if self.time_field and not _is_instant(self.root[self.time_field]):
             raise SchemaError(f"topic {self.name}: {TIME_PROPERTY} needs a timestamp field, {self.time_field!r} is not one")

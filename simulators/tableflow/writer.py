@@ -104,7 +104,7 @@ class Tableflow:
         identifier = (self.location.cluster_id, topic.name)
         if self.catalog.table_exists(identifier):
             table = self.catalog.load_table(identifier)
-            if lacking := [each.name for each in topic.root.fields if each.name not in table.schema().column_names]:
+            if lacking := [field.name for field in topic.root.fields if field.name not in table.schema().column_names]:
                 raise SchemaError(
                     f"topic {topic.name}: its table lacks the fields {', '.join(lacking)}. Evolve it, or drop it first"
                 )
@@ -135,7 +135,7 @@ class Tableflow:
         _require_one(name, "files after compaction", files)
         entry = self._entry(name)
         rows = live_rows(entry.table, self._key_columns)
-        entry.table = replace_files(entry.table, [write_rows(entry.table, each) for each in _slices(rows, files)])
+        entry.table = replace_files(entry.table, [write_rows(entry.table, part) for part in _slices(rows, files)])
         return entry.table
 
     def expire(self, name: str, keep: int = _MAX_SNAPSHOTS) -> Table:
@@ -198,15 +198,15 @@ class Tableflow:
 
     def _upserted(self, entry: _Materialised, records: Sequence[Record]) -> tuple[list[Record], list[DataFile]]:
         """Return the last record of each key, without tombstones, and a file that deletes the keys' rows of earlier commits."""
-        if any(each.key is None for each in records):
+        if any(record.key is None for record in records):
             raise RecordError(f"topic {entry.topic.name}: a record without a key, which an upsert table needs. Give it one")
-        last = {(each.key, each.partition): each for each in records}
+        last = {(record.key, record.partition): record for record in records}
         if not last or not entry.table.current_snapshot():
-            return [each for each in last.values() if each.value is not None], []
+            return [record for record in last.values() if record.value is not None], []
         schema = schema_to_pyarrow(sanitize_column_names(entry.table.schema().select(*self._key_columns)))
         columns = [pa.array(values, field.type) for values, field in zip(zip(*last, strict=True), schema, strict=True)]
         deletes = write_equality_deletes(entry.table, pa.Table.from_arrays(columns, schema=schema), self._key_columns)
-        return [each for each in last.values() if each.value is not None], [deletes]
+        return [record for record in last.values() if record.value is not None], [deletes]
 
     def _write(self, entry: _Materialised, records: Sequence[Record], files: int | None) -> Iterator[DataFile]:
         if not records:
@@ -222,9 +222,9 @@ def _require_one(name: str, what: str, count: int | None) -> None:
 
 
 def _with_values(name: str, records: Sequence[Record]) -> Sequence[Record]:
-    for each in records:
-        if each.value is None:
-            position = f"partition {each.partition}, offset {each.offset}"
+    for record in records:
+        if record.value is None:
+            position = f"partition {record.partition}, offset {record.offset}"
             raise RecordError(f"topic {name}, {position}: an append table can't hold a tombstone. Use an upsert table")
     return records
 
@@ -235,17 +235,17 @@ def _slices(rows: pa.Table, files: int) -> Iterator[pa.Table]:
 
 
 def _by_partition(rows: pa.Table, records: Sequence[Record]) -> Iterator[pa.Table]:
-    partitions = pa.array([each.partition for each in records], pa.int32())
-    for each in sorted(set(partitions.to_pylist())):
-        yield rows.filter(pc.equal(partitions, each))
+    partitions = pa.array([record.partition for record in records], pa.int32())
+    for partition in sorted(set(partitions.to_pylist())):
+        yield rows.filter(pc.equal(partitions, partition))
 
 
 def _spans(records: Sequence[Record], count: int) -> Iterator[list[Record]]:
     """Split `records` into spans by arrival time. A late record arrives with the records before it."""
     if not records:
         return
-    arrivals = list(accumulate((each.timestamp for each in records), max))
+    arrivals = list(accumulate((record.timestamp for record in records), max))
     first, length = arrivals[0], arrivals[-1] - arrivals[0] + 1
-    numbers = [(each - first) * count // length for each in arrivals]
+    numbers = [(arrival - first) * count // length for arrival in arrivals]
     for _, chosen in groupby(zip(numbers, records, strict=True), key=lambda pair: pair[0]):
         yield [record for _, record in chosen]

@@ -87,7 +87,7 @@ def rotate(harness: Harness) -> list[Check]:
 def _revoke(harness: Harness) -> dict[str, Any]:
     """Revoke the replaced keys of Snowflake's reader, and return its secret with the keys that are left."""
     revoked = harness.project.run("rotate snowflake --revoke --yes")["revoked"]
-    require(all(len(each["revoked"]) == 1 for each in revoked), f"revoked {revoked}")
+    require(all(len(rotation["revoked"]) == 1 for rotation in revoked), f"revoked {revoked}")
     left: dict[str, Any]
     (left,) = harness.project.run("rotate snowflake")["secrets"]
     require([key["id"] for key in left["keys"]] == [revoked[-1]["kept"]], f"after the revocation there are {left['keys']}")
@@ -134,9 +134,9 @@ def repair(harness: Harness) -> list[Check]:
     harness.simulators.advance_confluent(_TABLEFLOW_SECONDS)
     require(tableflow.read(path, **cluster) is None, f"{_TABLE} was not deleted")
     drift = project.run("status --drift", code=1)["details"]
-    (table,) = [each for each in drift["tables"] if each["table"] == _TABLE]
+    (table,) = [entry for entry in drift["tables"] if entry["table"] == _TABLE]
     require("deploy --repair" in table["tableflow"]["message"], f"status says {table['tableflow']['message']}")
-    (missing,) = [each for each in drift["drift"] if each["system"] == "Confluent"]
+    (missing,) = [entry for entry in drift["drift"] if entry["system"] == "Confluent"]
     require((missing["name"], missing["status"]) == ("StockTradesWithTotalsTable", "DELETED"), f"the drift is {missing}")
     repaired = project.run("deploy --repair --yes")
     require(

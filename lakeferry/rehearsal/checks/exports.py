@@ -125,10 +125,10 @@ def _role_of_job(harness: Harness) -> str:
 
 def _schedule(harness: Harness, job: str) -> dict[str, str]:
     scheduler, group = harness.ctx.client("scheduler"), harness.ctx.deployment.prefix
-    for each in scheduler.list_schedules(GroupName=group)["Schedules"]:
-        target = scheduler.get_schedule(GroupName=group, Name=each["Name"])["Target"]
+    for schedule in scheduler.list_schedules(GroupName=group)["Schedules"]:
+        target = scheduler.get_schedule(GroupName=group, Name=schedule["Name"])["Target"]
         if json.loads(target.get("Input") or "{}").get("JobName") == job:
-            return {"group": group, "name": each["Name"]}
+            return {"group": group, "name": schedule["Name"]}
     raise CheckFailed(f"no schedule of group {group} starts {job}")
 
 
@@ -141,7 +141,7 @@ def _manifest(harness: Harness, window: Window) -> dict[str, Any]:
     bucket, key = harness.output("data", "LakeBucketName"), f"exports/{EXPORT}/manifests/{window.label}.json"
     if not harness.objects(bucket, key):
         record = json.loads(harness.content(bucket, max(harness.objects(bucket, f"exports/{EXPORT}/runs/"))))
-        windows = [f"{found['window']} {found['state']}: {found['reason']}" for found in record["windows"]]
+        windows = [f"{window['window']} {window['state']}: {window['reason']}" for window in record["windows"]]
         raise CheckFailed(f"{window.label} was not published; the run says: {'; '.join(windows) or record['reason']}")
     manifest: dict[str, Any] = json.loads(harness.content(bucket, key))
     return manifest
@@ -170,7 +170,7 @@ def _expected_rows(harness: Harness, window: Window) -> list[tuple[str, ...]]:
 
 def _first_difference(delivered: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str:
     pairs = zip(delivered, expected, strict=False)
-    return next((f"{one} instead of {other}" for one, other in pairs if one != other), "one has more rows")
+    return next((f"{expected} instead of {actual}" for expected, actual in pairs if expected != actual), "one has more rows")
 
 
 def _mail(harness: Harness, recipients: list[str], about: str, claim: str, also: str = "") -> Check:

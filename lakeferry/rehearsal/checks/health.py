@@ -64,7 +64,7 @@ def _describe(checks: list[model.Check]) -> str:
 def monitoring_measures(harness: Harness) -> list[Check]:
     """Fire the monitoring function's schedule; it runs under its own role, and CloudWatch gets every metric."""
     stack = stacks.describe(harness.ctx, f"{harness.ctx.deployment.prefix}-operations", with_resources=True)
-    names = [each.physical_id for each in stack.resources if each.type == "AWS::Scheduler::Schedule"] if stack else []
+    names = [resource.physical_id for resource in stack.resources if resource.type == "AWS::Scheduler::Schedule"] if stack else []
     require(names, "no stack of operations has a schedule")
     for name in names:
         harness.simulators.ask_aws("POST", "/schedules/fire", {"name": name})
@@ -78,4 +78,4 @@ def monitoring_measures(harness: Harness) -> list[Check]:
 def _metrics(harness: Harness) -> Counter[str]:
     """Count the metrics by name, without those of the whole deployment."""
     pages = harness.ctx.client("cloudwatch").get_paginator("list_metrics").paginate(Namespace=contract.METRICS)
-    return Counter(each["MetricName"] for page in pages for each in page["Metrics"] if len(each["Dimensions"]) > 1)
+    return Counter(metric["MetricName"] for page in pages for metric in page["Metrics"] if len(metric["Dimensions"]) > 1)

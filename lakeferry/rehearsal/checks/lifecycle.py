@@ -95,7 +95,7 @@ def update(harness: Harness) -> list[Check]:
     new = {kind: sorted(set(after[kind]) - set(ids)) for kind, ids in before.items() if set(after[kind]) - set(ids)}
     unexpected = set(new) - {"topics", "connectors", "tableflow_topics", "acls", "subjects"}
     require(not unexpected, f"the update also created {', '.join(sorted(unexpected))}")
-    require(any(_NEW_TOPIC in one for one in new.get("topics", [])), f"no topic {_NEW_TOPIC} was created")
+    require(any(_NEW_TOPIC in topic for topic in new.get("topics", [])), f"no topic {_NEW_TOPIC} was created")
     jobs = [job["Name"] for job in harness.ctx.client("glue").get_jobs()["Jobs"]]
     require(any(_NEW_EXPORT in job for job in jobs), f"no job for {_NEW_EXPORT}: {jobs}")
     created = f"created {', '.join(f'{len(ids)} {kind}' for kind, ids in sorted(new.items()))} and a job; removed nothing"

@@ -28,9 +28,9 @@ class Reading:
 
 def secrets_rotate(harness: Harness) -> list[Check]:
     secrets = harness.ctx.client("secretsmanager")
-    rotating = [each for each in _secrets(harness) if each.get("RotationEnabled")]
+    rotating = [secret for secret in _secrets(harness) if secret.get("RotationEnabled")]
     require(rotating, "no secret has a rotation")
-    before = {each["ARN"]: _version(harness, each["ARN"]) for each in rotating}
+    before = {secret["ARN"]: _version(harness, secret["ARN"]) for secret in rotating}
     with _readers(harness) as reading:
         for arn in before:
             secrets.rotate_secret(SecretId=arn, RotateImmediately=True)
@@ -48,7 +48,7 @@ def secrets_rotate(harness: Harness) -> list[Check]:
 def _secrets(harness: Harness) -> list[dict[str, Any]]:
     pages = harness.ctx.client("secretsmanager").get_paginator("list_secrets").paginate()
     prefix = f"{harness.ctx.deployment.prefix}/"
-    return [each for page in pages for each in page["SecretList"] if each["Name"].startswith(prefix)]
+    return [secret for page in pages for secret in page["SecretList"] if secret["Name"].startswith(prefix)]
 
 
 def _version(harness: Harness, arn: str) -> str:

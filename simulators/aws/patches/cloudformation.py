@@ -75,7 +75,7 @@ def _dependents(stack_name: str, logical_id: str) -> set[str]:
     engine, stacks = ministack("services.cloudformation.engine"), ministack("services.cloudformation")._stacks
     stack = stacks.get(stack_name) or {}
     defined: dict[str, Any] = (stack.get("_template") or {}).get("Resources", {})
-    return {name for name, each in defined.items() if logical_id in engine._extract_deps(each, set(defined))}
+    return {name for name, resource in defined.items() if logical_id in engine._extract_deps(resource, set(defined))}
 
 
 FAILED_CREATE = Patch("cfn_failed_create")

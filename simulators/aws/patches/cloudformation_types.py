@@ -355,11 +355,11 @@ _LIFECYCLE_FIELDS: Final[Mapping[str, tuple[str, str]]] = {
 _SETTINGS: Final[Mapping[str, tuple[Callable[[Any], tuple[str, Any]], str]]] = {
     "BucketEncryption": (_bucket_encryption, "encryption"),
     "LifecycleConfiguration": (
-        lambda given: ("LifecycleConfiguration", {"Rule": [_lifecycle_rule(rule) for rule in given["Rules"]]}),
+        lambda value: ("LifecycleConfiguration", {"Rule": [_lifecycle_rule(rule) for rule in value["Rules"]]}),
         "lifecycle",
     ),
-    "OwnershipControls": (lambda given: ("OwnershipControls", {"Rule": given["Rules"]}), "ownership_controls"),
-    "Tags": (lambda given: ("Tagging", {"TagSet": {"Tag": given}}), "tagging"),
+    "OwnershipControls": (lambda value: ("OwnershipControls", {"Rule": value["Rules"]}), "ownership_controls"),
+    "Tags": (lambda value: ("Tagging", {"TagSet": {"Tag": value}}), "tagging"),
 }
 
 
@@ -375,8 +375,8 @@ def _fill(element: ElementTree.Element, content: Any) -> None:
         element.text = str(content).lower() if isinstance(content, bool) else str(content)
         return
     for tag, value in content.items():
-        for each in value if isinstance(value, list) else [value]:
-            _fill(ElementTree.SubElement(element, tag), each)
+        for item in value if isinstance(value, list) else [value]:
+            _fill(ElementTree.SubElement(element, tag), item)
 
 
 PATCHES: Final = (

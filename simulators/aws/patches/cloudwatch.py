@@ -62,7 +62,7 @@ def state_of(alarm: dict[str, Any], breaching: Sequence[bool | None]) -> str:
     periods = int(alarm.get("EvaluationPeriods", 1))
     wanted = int(alarm.get("DatapointsToAlarm") or periods)
     missing = alarm.get("TreatMissingData") or "missing"
-    real = [one for one in breaching if one is not None]
+    real = [state for state in breaching if state is not None]
     if not real:
         silent = {"breaching": "ALARM", "notBreaching": "OK", "ignore": str(alarm["StateValue"])}
         return silent.get(missing, "INSUFFICIENT_DATA")
@@ -72,7 +72,7 @@ def state_of(alarm: dict[str, Any], breaching: Sequence[bool | None]) -> str:
         return "ALARM"
     if False in real[:periods]:
         return "OK"
-    oldest = max(age for age, one in enumerate(breaching[:periods], 1) if one) if True in breaching[:periods] else 0
+    oldest = max((age for age, is_breaching in enumerate(breaching[:periods], 1) if is_breaching), default=0)
     return "ALARM" if oldest >= wanted else str(alarm["StateValue"])
 
 

@@ -153,7 +153,7 @@ def related(action: str, arn: str) -> list[str]:
     prefix, _, resource = arn.rpartition(":")
     kind, _, name = resource.partition("/")
     if action == "glue:DeleteDatabase":
-        return [f"{prefix}:{each}" for each in ("catalog", f"table/{name}/*", f"userDefinedFunction/{name}/*")]
+        return [f"{prefix}:{suffix}" for suffix in ("catalog", f"table/{name}/*", f"userDefinedFunction/{name}/*")]
     database = [f"{prefix}:database/{name.partition('/')[0]}"] if kind == "table" else []
     return [*database, f"{prefix}:catalog"] if kind in ("table", "database") else []
 

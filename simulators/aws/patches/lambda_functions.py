@@ -136,12 +136,12 @@ def _run(func: dict[str, Any], event: Any) -> None:
     given = func.get("event_invoke_config") or (func.get("event_invoke_configs") or {}).get("$LATEST") or {}
     tries = 1 + int(given.get("MaximumRetryAttempts", _RETRIES))
     _request_id.set(str(uuid.uuid4()))
-    for left in reversed(range(tries)):
+    for tries_left in reversed(range(tries)):
         result = functions._execute_function(func, event)
         if not result.get("error"):
             return
         functions._emit_lambda_metrics(config["FunctionName"], duration_ms=0.0, error=True, throttle=False)
-        if left:
+        if tries_left:
             time.sleep(settings.FUNCTION_RETRY_SECONDS)
     if destination := (given.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination"):
         functions._route_async_failure(destination, config["FunctionName"], event, result)

@@ -152,7 +152,8 @@ def _refused(function: str | None, token: str | None) -> Answer | None:
         return json_error("InvalidParameterException", "ClientRequestToken must be 32-64 characters long.")
     record, _, _ = ministack("services.lambda_svc")._get_func_record_for_ref(function)
     statements = (record or {}).get("policy", {}).get("Statement", [])
-    if any(isinstance(each["Principal"], dict) and each["Principal"].get("Service") == _PRINCIPAL for each in statements):
+    principals = [statement["Principal"] for statement in statements]
+    if any(isinstance(principal, dict) and principal.get("Service") == _PRINCIPAL for principal in principals):
         return None
     message = (
         "Secrets Manager cannot invoke the specified Lambda function. Ensure that the function policy grants access to "
@@ -197,7 +198,7 @@ def _remove_label(secret: dict[str, Any], stage: str, kept: str | None = None) -
     """Remove the staging label from all versions except `kept`."""
     for version, held in secret["Versions"].items():
         if version != kept and stage in held["Stages"]:
-            held["Stages"] = [each for each in held["Stages"] if each != stage]
+            held["Stages"] = [label for label in held["Stages"] if label != stage]
 
 
 def _is_empty(version: dict[str, Any]) -> bool:

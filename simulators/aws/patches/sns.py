@@ -122,7 +122,8 @@ def subscribe(original: Original, params: dict[str, Any]) -> Answer:
 def create_of_stack(original: Callable[..., Any], logical_id: str, props: dict[str, Any], stack_name: str) -> Any:
     created = original(logical_id, props, stack_name)
     topic = ministack("services.sns")._topics.get(props.get("TopicArn"))
-    result = next((each for each in topic["subscriptions"] if each["arn"] == created[0]), None) if topic else None
+    subscriptions = topic["subscriptions"] if topic else []
+    result = next((subscription for subscription in subscriptions if subscription["arn"] == created[0]), None)
     if result and result["protocol"] in _MAIL_PROTOCOLS:
         _request_confirmation(topic, result)
     return created
@@ -133,9 +134,10 @@ def confirm_subscription(original: Original, params: dict[str, Any]) -> Answer:
     sns = ministack("services.sns")
     token = sns._p(params, "Token")
     topic = sns._topic_by_arn_any_scope(sns._normalize_arn(sns._p(params, "TopicArn")))
-    for each in topic["subscriptions"] if topic and token else []:
-        if each.get("mail_token") == token and each["confirmed"]:
-            inner = f"<ConfirmSubscriptionResult><SubscriptionArn>{each['arn']}</SubscriptionArn></ConfirmSubscriptionResult>"
+    for subscription in topic["subscriptions"] if topic and token else []:
+        if subscription.get("mail_token") == token and subscription["confirmed"]:
+            arn = f"<SubscriptionArn>{subscription['arn']}</SubscriptionArn>"
+            inner = f"<ConfirmSubscriptionResult>{arn}</ConfirmSubscriptionResult>"
             return sns._xml(200, "ConfirmSubscriptionResponse", inner)  # type: ignore[no-any-return]
     return original(params)
 
@@ -146,9 +148,9 @@ def list_subscriptions(original: Original, params: dict[str, Any]) -> Answer:
     status, headers, body = original(params)
     text = body.decode()
     for topic in ministack("services.sns")._topics.values():
-        for each in topic["subscriptions"]:
-            if not each["confirmed"]:
-                text = text.replace(f"<SubscriptionArn>{each['arn']}<", f"<SubscriptionArn>{_PENDING}<")
+        for subscription in topic["subscriptions"]:
+            if not subscription["confirmed"]:
+                text = text.replace(f"<SubscriptionArn>{subscription['arn']}<", f"<SubscriptionArn>{_PENDING}<")
     return status, headers, text.encode()
 
 
@@ -179,15 +181,15 @@ def fanout(  # noqa: PLR0917  (MiniStack's own parameters)
     original(topic_arn, msg_id, message, subject, message_structure, message_attributes, **fifo)
     sns = ministack("services.sns")
     topic, attributes = sns._topic_by_arn_any_scope(topic_arn), message_attributes or {}
-    for each in topic["subscriptions"] if topic else []:
-        if each["protocol"] not in _MAIL_PROTOCOLS or not each["confirmed"]:
+    for subscription in topic["subscriptions"] if topic else []:
+        if subscription["protocol"] not in _MAIL_PROTOCOLS or not subscription["confirmed"]:
             continue
-        text = sns._resolve_message_for_protocol(message, message_structure, each["protocol"])
-        if not sns._matches_filter_policy(each, attributes, text):
+        text = sns._resolve_message_for_protocol(message, message_structure, subscription["protocol"])
+        if not sns._matches_filter_policy(subscription, attributes, text):
             continue
-        if each["protocol"] == "email-json":
+        if subscription["protocol"] == "email-json":
             text = sns._build_envelope(topic_arn, msg_id, text, subject, attributes, False)
-        _deliver(topic, each, subject, text)
+        _deliver(topic, subscription, subject, text)
 
 
 def _deliver(topic: dict[str, Any], subscription: Subscription, subject: str, text: str) -> None:
@@ -232,7 +234,10 @@ def _link(action: str, **given: str) -> str:
 
 def _subscription_of(topic: dict[str, Any], protocol: str, endpoint: str) -> Any:
     subscriptions = topic["subscriptions"]
-    return next((each for each in subscriptions if (each["protocol"], each["endpoint"]) == (protocol, endpoint)), None)
+    wanted = (protocol, endpoint)
+    return next(
+        (subscription for subscription in subscriptions if (subscription["protocol"], subscription["endpoint"]) == wanted), None
+    )
 
 
 KEYS = Patch("sns_keys")
