@@ -48,6 +48,7 @@ def test_before_a_deployment_only_the_bootstrap_is_missing(ctx):
     assert [check.name for check in checks if check.result is Result.FAIL] == ["bootstrap"]
     assert {check.group for check in checks if check.result is Result.SKIPPED} == {
         "Confluent",
+        "Snowflake",
         "Confluent → AWS",
         "Snowflake → AWS",
     }
