@@ -28,25 +28,28 @@ VIOLATIONS = {
         "import simulators.tableflow.kafka",
     ),
     "Only `lakeferry rehearse` imports the rehearsal": ("lakeferry/health/doctor.py", "import lakeferry.rehearsal.report"),
-    "What a user writes is pure: it ships in every asset": ("config/exports/windows.py", "import boto3"),
-    "Only the checks of what authors write need a parser of SQL or of Avro, which don't ship": (
+    "config imports no other package of the product, no AWS and no Spark: it ships in every asset": (
+        "config/exports/windows.py",
+        "import boto3",
+    ),
+    "Only checks for authors import a parser of SQL or Avro, which doesn't ship": (
         "config/exports/contract.py",
         "import sqlglot",
     ),
-    "Deployment files know exports, and exports the TOML layer": (
+    "In config, deployments import exports, and exports the TOML layer": (
         "config/exports/windows.py",
         "import config.deployments.schedules",
     ),
-    "The job knows config only": ("glue_jobs/store.py", "from lambdas.shared import clock"),
-    "What stacks know of the job is its contract": ("glue_jobs/contract.py", "import pyspark"),
-    "Stacks describe; they call nothing": ("stacks/data.py", "import boto3"),
-    "Stacks know lambdas by their contract and the properties of resource types, and the job by its contract": (
+    "The job imports config only": ("glue_jobs/store.py", "from lambdas.shared import clock"),
+    "The job's contract, which stacks import, imports nothing of ours": ("glue_jobs/contract.py", "import pyspark"),
+    "Stacks import no client of AWS or HTTP": ("stacks/data.py", "import boto3"),
+    "Stacks import the contracts of functions and job, and the properties of resource types": (
         "stacks/data.py",
         "from lambdas.rotation import steps",
     ),
-    "Functions know no CDK, no Spark and no job": ("lambdas/rotation/steps.py", "import aws_cdk"),
-    "The two vendors' packages don't know each other": ("lambdas/snowflake/client.py", "from lambdas.confluent import crn"),
-    "The vendors' packages know shared code only, and never AWS": (
+    "Functions import neither CDK nor Spark nor the job": ("lambdas/rotation/steps.py", "import aws_cdk"),
+    "The two vendors' packages don't import each other": ("lambdas/snowflake/client.py", "from lambdas.confluent import crn"),
+    "The vendors' packages import shared code only": (
         "lambdas/confluent/client.py",
         "import config.exports.windows",
     ),

@@ -285,7 +285,7 @@ class Contract:
     version: int = setting("Increase it when the meaning of the file changes.", minimum=1)
     title: str = setting("A title for people.")
     description: str = setting("What the file is for.")
-    owner: str = setting("Whom to ask: a team or a role.")
+    owner: str = setting("The team or role to contact about this export.")
     grain: str = setting("What one row represents.")
     source: Source = setting("Where events come from.")
     window: WindowRule = setting("Which events belong to one file.")

@@ -33,7 +33,7 @@ def test_the_report_starts_with_what_readers_need_first():
         "What was left out on purpose",
         "How to open the file",
         "How this was made",
-        "Whom to ask",
+        "Contact",
     ]
 
 
@@ -181,7 +181,7 @@ def test_an_aggregate_reports_groups_that_are_too_small():
     assert found.one("p", class_="status complete").text == f"Complete. {said}"
     assert "Groups of fewer than 10 people are left out" in found.text
     assert ["belong to groups that are too small to be shown", "38"] in found.one("div", id="lines").rows()
-    without_people = "No group had to be left out. By the contract, the rows are not about people: Rows sum up trades"
+    without_people = "No group had to be left out. By the contract, the rows are not about people: Rows are sums of trades"
     assert without_people in page(samples.daily_trades()).text
 
 
