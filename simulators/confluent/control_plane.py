@@ -328,7 +328,8 @@ class ProviderIntegrations(Kind[ProviderIntegration]):
 def usages(org: Organization, integration: ProviderIntegration) -> list[str]:
     """Return the CRNs of the objects that use the integration, or stopped using it less than `Delays.usage` seconds ago."""
     users = [topic.crn for topic in org.tableflow_topics.values() if topic.integration == integration.id]
-    users += [integration.crn for integration in org.catalog_integrations.values() if integration.integration == integration.id]
+    catalogs = org.catalog_integrations.values()
+    users += [catalog.crn for catalog in catalogs if catalog.integration == integration.id]
     return users + [crn for until, crn in integration.ended_usages if until > org.clock.now() and crn not in users]
 
 

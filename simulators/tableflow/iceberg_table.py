@@ -156,8 +156,8 @@ class _Commit:
         collector = SnapshotSummaryCollector()
         for file in added:
             collector.add_file(file, self._table.schema())
-        for entry in removed:
-            collector.remove_file(entry, self._table.schema())
+        for file in removed:
+            collector.remove_file(file, self._table.schema())
         # PyIceberg calculates totals only for operations that it can commit itself, and `replace` is not one of them.
         countable = Operation.OVERWRITE if self._operation is Operation.REPLACE else self._operation
         before = self._parent.summary if self._parent else None

@@ -32,6 +32,7 @@ _FILES = {
     "/sql/v1": "flink-gateway-v1",
     "/kafka/v3": "kafkarest-v3",
     "/pim/v1": "provider-integration-v1",
+    "/pim/v2": "provider-integration-v2",
     "/tableflow/v1": "tableflow-v1",
     "/subjects": "schema-registry-v1",
     "/schemas": "schema-registry-v1",

@@ -11,8 +11,8 @@ from simulators.confluent.simulation import REGION
 from tests.support import confluent_contract
 from tests.support.confluent_kit import LONG, Client, Organization, scope_of
 
-#: Not in the vendor's files: the Iceberg REST catalog and the metrics.
-_OTHERS = ("/iceberg/", "/v2/metrics/")
+#: Not in the files that the vendor publishes: the Iceberg REST catalog, the metrics, and private networks.
+_OTHERS = ("/iceberg/", "/v2/metrics/", "/networking/v1/")
 BODIES = (None, [], {}, {"spec": {}}, {"spec": 7}, {"data": 7}, {"display_name": 7, "spec": {"environment": {"id": "env-none"}}})
 
 
