@@ -152,7 +152,7 @@ def _refused(function: str | None, token: str | None) -> Answer | None:
         return json_error("InvalidParameterException", "ClientRequestToken must be 32-64 characters long.")
     record, _, _ = ministack("services.lambda_svc")._get_func_record_for_ref(function)
     statements = (record or {}).get("policy", {}).get("Statement", [])
-    principals = [statement["Principal"] for statement in statements]
+    principals = (statement["Principal"] for statement in statements)
     if any(isinstance(principal, dict) and principal.get("Service") == _PRINCIPAL for principal in principals):
         return None
     message = (
