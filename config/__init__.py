@@ -1,1 +1,1 @@
-"""What a user writes, as typed models: one TOML layer, the export contract and the deployment file. It ships in every asset."""
+"""What a user writes, as typed models: one TOML layer, the export contract and the deployment file."""

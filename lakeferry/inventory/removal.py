@@ -125,7 +125,7 @@ class _MemoryTable:
         self.rows[key] = Versioned(document, over + 1)
         return True
 
-    def all(self) -> Iterator[dict[str, Any]]:
+    def read_all(self) -> Iterator[dict[str, Any]]:
         return (row.document for row in self.rows.values())
 
 

@@ -46,7 +46,7 @@ class Documents(Protocol):
         The document may be removed after `expires`, in seconds since 1970.
         """
 
-    def all(self) -> Iterator[dict[str, Any]]:
+    def read_all(self) -> Iterator[dict[str, Any]]:
         """Yield all documents."""
 
 
@@ -82,7 +82,7 @@ class DynamoDocuments:
                 raise
         return True
 
-    def all(self) -> Iterator[dict[str, Any]]:
+    def read_all(self) -> Iterator[dict[str, Any]]:
         start: dict[str, Any] = {}
         while True:
             with aws_call(f"reading table {self.table}"):
@@ -196,7 +196,7 @@ class StateStore:
 
     def tenants(self) -> frozenset[str]:
         """Return the organizations or accounts in which the table's objects are; none if no state names one."""
-        stored = (_CONVERTER.structure(document, ResourceState) for document in self.documents.all())
+        stored = (_CONVERTER.structure(document, ResourceState) for document in self.documents.read_all())
         return frozenset(row.facts.tenant for row in stored if row.facts.tenant)
 
     def change(self, key: str, change: Callable[[ResourceState | None], ResourceState]) -> ResourceState:

@@ -72,7 +72,7 @@ class MemoryDocuments:
         self.rows[key] = (json.dumps(document), over + 1)
         return True
 
-    def all(self):
+    def read_all(self):
         return (json.loads(text) for text, _ in self.rows.values())
 
 

@@ -183,15 +183,15 @@ def test_an_object_that_the_file_adopts_is_ours(org, kind):
     assert (contested.name in contested.held) is (kind != "tableflow_topic"), "a subject can be restored; Kafka deletes later"
 
 
-def _with_cluster(org, environment_id):
+def _add_cluster(org, environment_id):
     org.make("kafka_cluster", "TheirCluster", region=REGION, environment_id=environment_id)
 
 
-def _with_pool(org, environment_id):
+def _add_pool(org, environment_id):
     org.make("flink_compute_pool", "TheirPool", region=REGION, environment_id=environment_id)
 
 
-def _with_integration(org, environment_id):
+def _add_integration(org, environment_id):
     org.make("provider_integration", "TheirIntegration", role_arn=ROLE, environment_id=environment_id)
 
 
@@ -199,28 +199,28 @@ def _post(org, path, body):
     org.connect(Deadline(org.clock, org.clock.time() + 60), org.clock, None).cloud.post(path, body)
 
 
-def _with_network(org, environment_id):
+def _add_network(org, environment_id):
     spec = {"cloud": "AWS", "display_name": "theirs", "environment": {"id": environment_id}}
     _post(org, "/networking/v1/networks", {"spec": spec})
 
 
-def _with_private_link(org, environment_id):
+def _add_private_link(org, environment_id):
     spec = {"cloud": "AWS", "display_name": "theirs", "environment": {"id": environment_id}}
     _post(org, "/networking/v1/private-link-attachments", {"spec": spec})
 
 
-def _with_integration_of_second_version(org, environment_id):
+def _add_integration_of_second_version(org, environment_id):
     body = {"provider": "GCP", "display_name": "theirs", "environment": {"id": environment_id}}
     _post(org, "/pim/v2/integrations", body)
 
 
 _FILLERS = (
-    _with_cluster,
-    _with_pool,
-    _with_integration,
-    _with_integration_of_second_version,
-    _with_network,
-    _with_private_link,
+    _add_cluster,
+    _add_pool,
+    _add_integration,
+    _add_integration_of_second_version,
+    _add_network,
+    _add_private_link,
 )
 
 
@@ -236,14 +236,30 @@ def test_an_environment_that_holds_anything_is_not_deleted(org, fill, status):
     assert not [call for call in org.wire.calls if call.method == "DELETE"]
 
 
-@pytest.mark.parametrize("path", ["/networking/v1/networks", "/pim/v2/integrations"])
-def test_an_environment_is_not_deleted_while_a_list_is_refused(org, path):
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/networking/v1/networks", 403),
+        ("/pim/v2/integrations", 403),
+        *((path, status) for path in ("/cmk/v2/clusters", "/fcpm/v2/compute-pools") for status in (403, 404)),
+    ],
+)
+def test_an_environment_is_not_deleted_while_a_list_is_refused_or_hidden(org, path, status):
     environment = org.resource("environment", "Environment")
     environment.create()
-    org.disturb(fault="error", status=403, method="GET", path=path, times=0)
+    org.disturb(fault="error", status=status, method="GET", path=path, times=0)
     with pytest.raises(LakeferryError, match=r"CFL-ENVIRONMENT-NOT-EMPTY.*can't be told"):
         environment.delete()
     assert environment.outputs["id"] in org.simulation.organization.environments
+
+
+@pytest.mark.parametrize("path", ["/networking/v1/networks", "/pim/v2/integrations"])
+def test_an_api_that_the_organization_does_not_have_holds_nothing(org, path):
+    environment = org.resource("environment", "Environment")
+    environment_id = environment.create()["id"]
+    org.disturb(fault="error", status=404, method="GET", path=path, times=0)
+    environment.delete()
+    assert environment_id not in org.simulation.organization.environments
 
 
 # --- the table of a Flink statement

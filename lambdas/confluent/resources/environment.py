@@ -20,6 +20,9 @@ _CONTENTS: Final = {
     "Kafka clusters": ("/cmk/v2/clusters", "spec", "display_name"),
     "Flink compute pools": ("/fcpm/v2/compute-pools", "spec", "display_name"),
     "provider integrations": ("/pim/v1/integrations", "display_name"),
+}
+#: The same, of APIs that not every organization has.
+_CONTENTS_OF_NEW_APIS: Final = {
     "provider integrations of the second version": ("/pim/v2/integrations", "display_name"),
     "private networks": ("/networking/v1/networks", "spec", "display_name"),
     "private link attachments": ("/networking/v1/private-link-attachments", "spec", "display_name"),
@@ -68,7 +71,7 @@ def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     In a deployment that is destroyed, everything in it is gone by then. Confluent refuses to delete the organization's last
     environment.
     """
-    for kind, (route, *name) in _CONTENTS.items():
+    for kind, (route, *name) in (_CONTENTS | _CONTENTS_OF_NEW_APIS).items():
         held = _list(context, kind, route, object_id)
         names = [f"{text(item, 'id')} ({text(item, *name)})" for item in held]
         if names:
@@ -78,14 +81,17 @@ def delete(context: Ctx, spec: EnvironmentProps, object_id: str) -> None:
     context.vendor.cloud.delete(_route(object_id))
 
 
-def _list(context: Ctx, what: str, route: str, object_id: str) -> list[dict[str, Any]]:
-    """List what the environment holds. Raises Denied if that isn't known. An API that doesn't exist has no objects."""
+def _list(context: Ctx, kind: str, route: str, object_id: str) -> list[dict[str, Any]]:
+    """List what the environment holds. Raises Denied if that isn't known.
+
+    Vendors also answer 404 for what a login may not see. It says that there is nothing only where the API itself may be missing.
+    """
     try:
         return context.vendor.cloud.pages(route, environment=object_id)
-    except NotFound:
-        return []
-    except Denied as denied:
-        message = f"whether environment {object_id} holds {what} can't be told: {denied.what}"
+    except (Denied, NotFound) as error:
+        if isinstance(error, NotFound) and kind in _CONTENTS_OF_NEW_APIS:
+            return []
+        message = f"whether environment {object_id} holds {kind} can't be told: {error.what}"
         raise Denied(confluent_errors.ENVIRONMENT_NOT_EMPTY, message, patience=_EMPTY_PATIENCE) from None
 
 
