@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from lakeferry.deployment.context import DeploymentContext
 
 PACKAGE: Final = "aws-cdk"
+#: In the folder of the package.
+_SERVICE_SPECIFICATION: Final = "db.json.gz"
 NOT_READY: Final = 3
 #: The only context value that the CDK CLI adds and that changes the templates.
 _ASSET_METADATA: Final = "aws:cdk:enable-asset-metadata"
@@ -64,6 +66,15 @@ def command_line(node_: Node, root: Path = ROOT) -> Path:
             if installed(root) != pinned(root):
                 _fetch(node_, root)
     return root / "node_modules" / PACKAGE / "bin" / "cdk"
+
+
+def service_specification() -> Path:
+    """Return the CLI's file of CloudFormation's resource types; install the CLI if necessary. Raises CommandFailed."""
+    try:
+        script = command_line(node.find())
+    except (NoNode, NoCommandLine) as missing:
+        raise CommandFailed("NO-CDK", str(missing)) from None
+    return script.parents[1] / _SERVICE_SPECIFICATION
 
 
 def _fetch(node_: Node, root: Path) -> None:

@@ -15,7 +15,6 @@ from typing import Any, Final
 import attrs
 
 from lakeferry.deployment import cdk
-from lakeferry.local.bootstrap import ROOT
 from lakeferry.plan.templates import TemplateResource
 from lambdas.confluent.flink_sql import normalized
 from lambdas.custom_resources import registry
@@ -53,8 +52,6 @@ _INSTEAD: Final = {"tableflow_topic": "the new one begins with the oldest record
 _UNDO: Final = "its output topic: undo.sql runs ({undo})"
 _KEY: Final = "the pseudonymisation key: pseudonyms in new files no longer match those in older ones"
 _KEY_TYPES: Final = ("AWS::SecretsManager::Secret", "AWS::KMS::Key")
-#: The file with the service specification, in the folder of the CDK CLI.
-_SERVICE_SPEC: Final = "db.json.gz"
 _DEPTH: Final = 4
 
 Path = tuple[str, ...]
@@ -99,7 +96,7 @@ class _ServiceSpec:
 
 @functools.cache
 def _service_spec() -> _ServiceSpec:
-    with gzip.open(ROOT / "node_modules" / cdk.PACKAGE / _SERVICE_SPEC) as file:
+    with gzip.open(cdk.service_specification()) as file:
         schema = json.load(file)["schema"]
     return _ServiceSpec(
         {entity["cloudFormationType"]: entity["properties"] for entity in schema["resource"]["entities"]},
